@@ -1,0 +1,97 @@
+"""Why does this model find these two texts alike? Token pair by token pair, with parts that add up to the score.
+
+Names are loaded when first used, so that ``import whyalike`` takes no torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from whyalike import errors, render
+    from whyalike.encoders.encoder import Encoder
+    from whyalike.encoders.load import load_encoder
+    from whyalike.explain import contributions, explain, explain_against, explain_pairs
+    from whyalike.explanation import Contributions, Explanation, OneSided, Pair
+    from whyalike.files import load, save
+    from whyalike.methods import (
+        METHODS,
+        BiLRP,
+        HessianProduct,
+        IntegratedJacobians,
+        Random,
+        TokenEmbeddings,
+        TokenOutputs,
+    )
+    from whyalike.pairs import explain_parts
+    from whyalike.sides import Side
+
+__version__ = version("whyalike")
+
+_HOMES = {
+    "METHODS": "methods",
+    "BiLRP": "methods",
+    "Contributions": "explanation",
+    "Encoder": "encoders.encoder",
+    "Explanation": "explanation",
+    "HessianProduct": "methods",
+    "IntegratedJacobians": "methods",
+    "OneSided": "explanation",
+    "Pair": "explanation",
+    "Random": "methods",
+    "Side": "sides",
+    "TokenEmbeddings": "methods",
+    "TokenOutputs": "methods",
+    "contributions": "explain",
+    "errors": "errors",
+    "explain": "explain",
+    "explain_against": "explain",
+    "explain_pairs": "explain",
+    "explain_parts": "pairs",
+    "load": "files",
+    "load_encoder": "encoders.load",
+    "render": "render",
+    "save": "files",
+}
+_MODULES = ("errors", "render")
+
+__all__ = [
+    "METHODS",
+    "BiLRP",
+    "Contributions",
+    "Encoder",
+    "Explanation",
+    "HessianProduct",
+    "IntegratedJacobians",
+    "OneSided",
+    "Pair",
+    "Random",
+    "Side",
+    "TokenEmbeddings",
+    "TokenOutputs",
+    "contributions",
+    "errors",
+    "explain",
+    "explain_against",
+    "explain_pairs",
+    "explain_parts",
+    "load",
+    "load_encoder",
+    "render",
+    "save",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'whyalike' has no attribute {name!r}")
+    home = importlib.import_module(f"whyalike.{_HOMES[name]}")
+    found = home if name in _MODULES else getattr(home, name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

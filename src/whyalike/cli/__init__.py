@@ -1,0 +1,38 @@
+"""The command line: one command per file, each loads, calls the API, prints. Data on stdout, all else on stderr."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+from rich.console import Console
+
+from whyalike.cli import explain, methods, models
+from whyalike.errors import WhyalikeError
+
+app = typer.Typer(
+    name="whyalike",
+    help="Why does this model find these two texts alike? Token pair by token pair, with parts that add up to the score.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+app.command("explain")(explain.command)
+app.command("methods")(methods.command)
+app.command("models")(models.command)
+
+
+def main() -> None:
+    """Runs a command. Errors we foresee are one line and exit code 1; a traceback is a bug."""
+    try:
+        app()
+    except WhyalikeError as error:
+        Console(stderr=True, highlight=False, soft_wrap=True).print(f"[bold red]whyalike:[/] {_escape(str(error))}")
+        sys.exit(1)
+    except BrokenPipeError:
+        sys.exit(0)
+
+
+def _escape(text: str) -> str:
+    return text.replace("[", r"\[")

@@ -1,0 +1,1 @@
+"""Encoders: the models, read and run in a way that can be explained."""

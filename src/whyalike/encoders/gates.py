@@ -1,0 +1,351 @@
+"""Frozen gates: what turns a transformer into a chain of linear maps, for every architecture, with no per-model code.
+
+A transformer's nonlinearity sits in a few factors that depend on the input: attention probabilities, the denominator of
+a normalisation, the ratio ``act(x)/x`` of an activation, the gate of a gated MLP, the argmax of a max pooling. Hold these
+**gates** at their values and the network is affine in its hidden states.
+
+`Gates` is a mode that sees every torch function the model's own forward pass calls; the table ``HANDLERS`` at the end of
+this file says what each gate-making function does. A keeper decides what becomes of a gate:
+
+- `Detached` makes it a constant for autograd, so derivatives are those of the frozen network;
+- `Recorder` writes it on a tape, in call order;
+- `Replayer` puts the tape's gates back while other states flow through, and drops every bias.
+
+The mode is thread-local. Gates are handled only from ``start`` on: before its layer is reached, a pass is a plain one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode, handle_torch_function, has_torch_function
+
+Handler = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """What is known of a model's calls, each set by call number from the layer on. Found by `wiring.wire`."""
+
+    gated: frozenset[int] = frozenset()  # activations whose output is the gate of a product (SwiGLU, GeGLU)
+    unused: frozenset[int] = frozenset()  # linear maps that feed nothing but gates (queries and keys)
+    constant: bool = False  # whether something other than a known bias adds a constant
+
+
+class Detached:
+    """Gates are constants to autograd, forward and backward; values are those of the plain pass."""
+
+    keeps_biases = True
+
+    def keep(self, make: Callable[[], Tensor]) -> Tensor:
+        return make().detach()
+
+
+@dataclass(slots=True, eq=False)
+class Recorder:
+    """Writes the gates of a plain pass on a tape."""
+
+    tape: list[Tensor] = field(default_factory=list)
+    keeps_biases: bool = True
+
+    def keep(self, make: Callable[[], Tensor]) -> Tensor:
+        self.tape.append(make())
+        return self.tape[-1]
+
+
+@dataclass(slots=True, eq=False)
+class Replayer:
+    """Puts recorded gates back, in order. Its batch may hold the recorded rows many times, round after round."""
+
+    tape: list[Tensor]
+    keeps_biases: bool = False
+    position: int = 0
+
+    def keep(self, make: Callable[[], Tensor]) -> Tensor:
+        self.position += 1
+        return self.tape[self.position - 1]
+
+
+Keeper = Detached | Recorder | Replayer
+
+
+class Gates(TorchFunctionMode):
+    """Runs a model's own forward pass with its gates handed to a keeper."""
+
+    def __init__(self, keeper: Keeper, wiring: Wiring, handlers: Mapping[Any, Handler] | None = None) -> None:
+        super().__init__()
+        self.keeper, self.wiring = keeper, wiring
+        self.handlers = HANDLERS if handlers is None else handlers
+        self.started = False
+        self.activations = self.linears = 0
+
+    def start(self) -> None:
+        self.started = True
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        handler = self.handlers.get(function) if self.started else None
+        if handler is None:
+            return function(*args, **(kwargs or {}))
+        return handler(self, function, *args, **(kwargs or {}))
+
+
+class ExplicitAttention(TorchFunctionMode):
+    """Spells attention out, since torch's fused kernels have no forward-mode derivative."""
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function is F.scaled_dot_product_attention:
+            query, key, value, *rest = args
+            probabilities = attention_probabilities(query, key, *rest, **(kwargs or {}))
+            return probabilities @ _repeat_heads(value, query)
+        return function(*args, **(kwargs or {}))
+
+
+def fit(gate: Tensor, rows: int) -> Tensor:
+    """The gate repeated, round after round, to as many rows."""
+    if gate.shape[0] == rows:
+        return gate
+    return gate.repeat(rows // gate.shape[0], *[1] * (gate.ndim - 1))
+
+
+def times(x: Tensor, gate: Tensor) -> Tensor:
+    """``x`` times a gate that may hold one round of its rows, without repeating the gate in memory."""
+    if x.shape[0] == gate.shape[0]:
+        return x * gate
+    return (x.unflatten(0, (-1, gate.shape[0])) * gate).flatten(0, 1)
+
+
+# --- handlers: handler(gates, function, *the function's own arguments) ------------------------------------------------
+
+
+def whole_output(gates: Gates, function: Any, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """The function's output is itself the gate: softmax, a reciprocal root, a sigmoid."""
+    return fit(gates.keeper.keep(lambda: function(x, *args, **kwargs)), x.shape[0] if x.ndim else 1)
+
+
+def power(gates: Gates, function: Any, x: Any, exponent: Any) -> Any:
+    """Roots and their reciprocals are denominators; other powers only ever feed one."""
+    if isinstance(exponent, float) and abs(exponent) == 0.5:
+        return whole_output(gates, function, x, exponent)
+    return function(x, exponent)
+
+
+def layer_norm(
+    gates: Gates,
+    function: Any,
+    input: Tensor,
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """LN rule: the denominator is the gate; the weight, linear anyway, is folded into it."""
+    axes = tuple(range(-len(normalized_shape), 0))
+
+    def gate() -> Tensor:
+        scale = (_wide(input).var(axes, correction=0, keepdim=True) + eps).rsqrt().to(input.dtype)
+        return scale if weight is None else scale * weight
+
+    output = times(input - input.mean(axes, keepdim=True), gates.keeper.keep(gate))
+    return output + bias if bias is not None and gates.keeper.keeps_biases else output
+
+
+def rms_norm(
+    gates: Gates,
+    function: Any,
+    input: Tensor,
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    eps: float | None = None,
+) -> Tensor:
+    axes = tuple(range(-len(normalized_shape), 0))
+    floor = torch.finfo(input.dtype).eps if eps is None else eps
+
+    def gate() -> Tensor:
+        scale = (_wide(input).pow(2).mean(axes, keepdim=True) + floor).rsqrt().to(input.dtype)
+        return scale if weight is None else scale * weight
+
+    return times(input, gates.keeper.keep(gate))
+
+
+def normalize(
+    gates: Gates, function: Any, input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: None = None
+) -> Tensor:
+    return times(input, gates.keeper.keep(lambda: 1 / input.norm(p, dim, keepdim=True).clamp_min(eps)))
+
+
+def activation(gates: Gates, function: Any, x: Tensor, *args: Any, inplace: bool = False, **kwargs: Any) -> Tensor:
+    """GA rule: ``act(x) = act(0) + x · ratio`` with the ratio as gate, unless the output gates a product itself."""
+
+    def act(x: Tensor) -> Tensor:
+        return function(x, *args, **kwargs)
+
+    gates.activations += 1
+    if gates.activations - 1 in gates.wiring.gated:
+        return fit(gates.keeper.keep(lambda: act(x)), x.shape[0])
+    with torch.no_grad():
+        at_zero = act(torch.zeros(1, dtype=x.dtype, device=x.device))
+    output = times(x, gates.keeper.keep(lambda: _ratio(act, x, at_zero)))
+    return output + at_zero if gates.keeper.keeps_biases and at_zero.any() else output
+
+
+def _ratio(act: Callable[[Tensor], Tensor], x: Tensor, at_zero: Tensor) -> Tensor:
+    """``(act(x) − act(0)) / x``, and the slope at zero where the division says nothing."""
+    step = torch.full((1,), 1e-3, dtype=x.dtype, device=x.device)
+    slope = (act(step) - act(-step)) / (2 * step)
+    small = x.abs() <= (torch.finfo(x.dtype).eps ** 0.5 if at_zero.any() else 0.0)
+    return torch.where(small, slope, (act(x) - at_zero) / torch.where(small, 1.0, x))
+
+
+def attention(
+    gates: Gates, function: Any, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any
+) -> Tensor:
+    """AH rule: the probabilities are the gate, the values carry the linear part."""
+    probabilities = gates.keeper.keep(lambda: attention_probabilities(query, key, *args, **kwargs))
+    value = _repeat_heads(value, query)
+    if value.shape[0] == probabilities.shape[0]:
+        return probabilities @ value
+    # All rounds of a text meet the same probabilities: lay them side by side and multiply once.
+    rounds = value.unflatten(0, (-1, probabilities.shape[0]))
+    beside = rounds.permute(1, 2, 3, 0, 4).flatten(3)
+    return (probabilities @ beside).unflatten(3, (len(rounds), -1)).permute(3, 0, 1, 2, 4).flatten(0, 1)
+
+
+def attention_probabilities(
+    query: Float[Tensor, "*batch heads left hidden"],
+    key: Float[Tensor, "*batch fewer right hidden"],
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Float[Tensor, "*batch heads left right"]:
+    """What `F.scaled_dot_product_attention` multiplies the values with."""
+    key = _repeat_heads(key, query)
+    scores = query @ key.transpose(-1, -2) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    if is_causal:
+        later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
+        scores = scores.masked_fill(later, float("-inf"))
+    if attn_mask is not None:
+        scores = scores.masked_fill(~attn_mask, float("-inf")) if attn_mask.dtype == torch.bool else scores + attn_mask
+    return scores.softmax(-1)
+
+
+def _repeat_heads(x: Tensor, query: Tensor) -> Tensor:
+    """Grouped-query attention: keys and values shared by several heads."""
+    return x if x.shape[-3] == query.shape[-3] else x.repeat_interleave(query.shape[-3] // x.shape[-3], -3)
+
+
+def maximum(gates: Gates, function: Any, x: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """Max pooling: which token wins is the gate."""
+    dim = kwargs.get("dim", args[0] if args else None)
+    if not isinstance(dim, int):
+        return function(x, *args, **kwargs)
+    winners = fit(gates.keeper.keep(lambda: x.max(dim, keepdim=True).indices), x.shape[0])
+    values = x.gather(dim, winners)
+    if not kwargs.get("keepdim", len(args) > 1 and args[1]):
+        values, winners = values.squeeze(dim), winners.squeeze(dim)
+    return torch.return_types.max((values, winners))
+
+
+def linear(gates: Gates, function: Any, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    gates.linears += 1
+    if gates.keeper.keeps_biases:
+        return function(input, weight, bias)
+    if gates.linears - 1 in gates.wiring.unused:
+        return input.new_zeros(1).expand(*input.shape[:-1], len(weight))
+    return function(input, weight)
+
+
+def addmm(gates: Gates, function: Any, bias: Tensor, input: Tensor, weight: Tensor, **kwargs: Any) -> Tensor:
+    if gates.keeper.keeps_biases or bias.ndim > 1:
+        return function(bias, input, weight, **kwargs)
+    return input @ weight * kwargs.get("alpha", 1)
+
+
+def _wide(x: Tensor) -> Tensor:
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
+# --- activation modules ----------------------------------------------------------------------------------------------
+
+_NOT_POINTWISE = (nn.MultiheadAttention, nn.Softmax, nn.Softmin, nn.LogSoftmax, nn.Softmax2d, nn.GLU)
+
+
+def activate(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """An activation module's forward, made visible to the mode as one function whatever it is composed of."""
+    if has_torch_function((x,)):
+        return handle_torch_function(activate, (x,), function, x)
+    return function(x)
+
+
+def wrap_activation(module: nn.Module) -> None:
+    """Routes an activation module of torch or transformers through `activate`."""
+    home = type(module).__module__
+    if home in ("torch.nn.modules.activation", "transformers.activations") and not isinstance(module, _NOT_POINTWISE):
+        module.forward = partial(activate, module.forward)
+
+
+def activation_module(gates: Gates, function: Any, act: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    return activation(gates, act, x)
+
+
+# --- the table -------------------------------------------------------------------------------------------------------
+
+HANDLERS: Mapping[Any, Handler] = MappingProxyType(
+    {
+        F.scaled_dot_product_attention: attention,
+        F.softmax: whole_output,
+        torch.softmax: whole_output,
+        Tensor.softmax: whole_output,
+        F.layer_norm: layer_norm,
+        torch.layer_norm: layer_norm,
+        F.rms_norm: rms_norm,
+        torch.rms_norm: rms_norm,
+        F.normalize: normalize,
+        torch.rsqrt: whole_output,
+        Tensor.rsqrt: whole_output,
+        torch.sqrt: whole_output,
+        Tensor.sqrt: whole_output,
+        torch.norm: whole_output,
+        Tensor.norm: whole_output,
+        torch.linalg.vector_norm: whole_output,
+        Tensor.std: whole_output,
+        torch.pow: power,
+        Tensor.pow: power,
+        Tensor.__pow__: power,
+        torch.sigmoid: whole_output,
+        Tensor.sigmoid: whole_output,
+        F.sigmoid: whole_output,
+        torch.erf: whole_output,
+        Tensor.erf: whole_output,
+        activate: activation_module,
+        torch.tanh: activation,
+        Tensor.tanh: activation,
+        F.tanh: activation,
+        torch.relu: activation,
+        Tensor.relu: activation,
+        F.relu: activation,
+        F.relu6: activation,
+        F.gelu: activation,
+        F.silu: activation,
+        F.mish: activation,
+        F.elu: activation,
+        F.selu: activation,
+        F.celu: activation,
+        F.leaky_relu: activation,
+        F.softplus: activation,
+        F.hardswish: activation,
+        torch.max: maximum,
+        Tensor.max: maximum,
+        F.linear: linear,
+        torch.addmm: addmm,
+    }
+)

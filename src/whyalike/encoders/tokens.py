@@ -1,0 +1,136 @@
+"""Texts → readings: what the model's own tokenizer makes of a text, tied to its characters, words and sentences."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import regex
+import sentencex
+from jaxtyping import Int
+
+from whyalike.errors import EmptyText, TextTooLong, UnsupportedModel
+from whyalike.sides import Kind, Side
+
+Span = tuple[int, int]
+_WORD_BOUNDARY = regex.compile(r"(?wV1)\b")  # Unicode's default word boundaries (UAX 29)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """A text as one encoder reads it: the side to show, the ids to feed."""
+
+    side: Side
+    ids: tuple[int, ...]
+    special: tuple[bool, ...]
+    prompt: str
+
+    @property
+    def length(self) -> int:
+        return len(self.ids)
+
+
+class Reader:
+    """Reads texts with a fast tokenizer. One at a time: fast tokenizers are not safe to share between threads."""
+
+    def __init__(self, tokenizer: Any, max_tokens: int | None, model_name: str) -> None:
+        if not getattr(tokenizer, "is_fast", False):
+            raise UnsupportedModel(
+                f"The tokenizer of {model_name!r} ({type(tokenizer).__name__}) is not a fast one, so its tokens cannot "
+                "be tied to characters. Convert the model to a fast tokenizer (tokenizer.json), then load it again."
+            )
+        self.tokenizer, self.max_tokens, self.model_name = tokenizer, max_tokens, model_name
+        self.lock = threading.Lock()
+
+    def read(self, texts: Sequence[str], *, prompt: str = "", truncate: bool = False) -> list[Reading]:
+        """One reading per text. Too long a text is an error, or, with ``truncate``, a reading that says so."""
+        with self.lock:
+            whole = self.tokenizer(
+                [prompt + text for text in texts],
+                add_special_tokens=True,
+                padding=False,
+                truncation=False,
+                return_offsets_mapping=True,
+                return_special_tokens_mask=True,
+                return_attention_mask=False,
+                return_token_type_ids=False,
+                verbose=False,
+            )
+        return [
+            self._reading(text, prompt, whole["input_ids"][row], whole["offset_mapping"][row], special, truncate)
+            for row, (text, special) in enumerate(zip(texts, whole["special_tokens_mask"], strict=True))
+        ]
+
+    def _reading(
+        self, text: str, prompt: str, ids: list[int], spans: list[Span], special: list[int], truncate: bool
+    ) -> Reading:
+        if not ids:
+            raise EmptyText(
+                f"The text {text!r} has no token for {self.model_name!r}, which adds none of its own. Give it some text."
+            )
+        limit = self.max_tokens
+        cut = max(0, len(ids) - limit) if limit is not None else 0
+        if cut and not truncate:
+            raise TextTooLong(
+                f"A text beginning {text[:40]!r} has {len(ids)} tokens; {self.model_name!r} reads at most {limit}. "
+                f"Shorten it, or pass truncate=True to explain the first {limit} and record the cut in the result."
+            )
+        if cut:
+            keep = _kept_by_truncation(special, cut)
+            ids, spans, special = [ids[i] for i in keep], [spans[i] for i in keep], [special[i] for i in keep]
+        kinds = tuple(_kind(bool(flag), span, len(prompt)) for flag, span in zip(special, spans, strict=True))
+        shifted = [
+            (max(0, start - len(prompt)), end - len(prompt)) if kind == "text" else (0, 0)
+            for (start, end), kind in zip(spans, kinds, strict=True)
+        ]
+        offsets = np.array(shifted, dtype=np.int64).reshape(-1, 2)
+        side = Side(
+            text=text,
+            unit="token",
+            tokens=tuple(self.tokenizer.convert_ids_to_tokens(ids)),
+            kinds=kinds,
+            offsets=offsets,
+            word_of=_parents(offsets, kinds, word_spans(text)),
+            sentence_of=_parents(offsets, kinds, sentence_spans(text)),
+            cut=cut,
+        )
+        return Reading(side=side, ids=tuple(ids), special=tuple(map(bool, special)), prompt=prompt)
+
+
+def word_spans(text: str) -> list[Span]:
+    """Words, numbers and punctuation marks by Unicode's rules, the same for every tokenizer."""
+    edges = [match.start() for match in _WORD_BOUNDARY.finditer(text)]
+    edges = sorted({0, *edges, len(text)})
+    return [(start, end) for start, end in pairwise(edges) if text[start:end].strip()]
+
+
+def sentence_spans(text: str) -> list[Span]:
+    found = sentencex.get_sentence_boundaries("en", text)
+    return [(row["start_index"], row["end_index"]) for row in found if row["text"].strip()]
+
+
+def _kind(special: bool, span: Span, prompt_length: int) -> Kind:
+    if special:
+        return "special"
+    return "prompt" if prompt_length and span[1] <= prompt_length else "text"
+
+
+def _kept_by_truncation(special: list[int], cut: int) -> list[int]:
+    """Truncation removes the last tokens that are not special ones; what the tokenizer adds at the end stays."""
+    droppable = [index for index, flag in enumerate(special) if not flag]
+    dropped = set(droppable[len(droppable) - cut :])
+    return [index for index in range(len(special)) if index not in dropped]
+
+
+def _parents(
+    offsets: Int[np.ndarray, "tokens 2"], kinds: tuple[Kind, ...], spans: list[Span]
+) -> Int[np.ndarray, tokens]:
+    """The span each text token begins in; one that begins between two belongs to the next; -1 for what is not text."""
+    text = np.array([kind == "text" for kind in kinds], dtype=bool)
+    ends = np.array([end for _, end in spans], dtype=np.int64)
+    found = np.searchsorted(ends, offsets[:, 0], side="right")
+    return np.where(text, np.clip(found, 0, max(0, len(spans) - 1)), -1)

@@ -1,0 +1,172 @@
+"""The front door: texts in, explanations out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import torch
+
+from whyalike.encoders.encoder import Encoder
+from whyalike.encoders.load import load_encoder
+from whyalike.errors import BadInput, unknown
+from whyalike.explanation import Contributions, Explanation, OneSided
+from whyalike.methods import METHODS, Method
+from whyalike.methods.method import to_numpy
+from whyalike.methods.tangents import GIBIBYTE
+from whyalike.pairs import explain_parts
+from whyalike.sides import UNITS, Unit
+
+PAIRS_TOGETHER = 256  # how many pairs explain_pairs looks at before it answers the first
+
+
+def explain(
+    left: str,
+    right: str,
+    *,
+    encoder: Encoder | None = None,
+    method: str | Method = "bilrp",
+    layer: int | None = None,
+    unit: Unit = "token",
+    prompts: tuple[str | None, str | None] = (None, None),
+    truncate: bool = False,
+    budget: int = GIBIBYTE,
+) -> Explanation:
+    """Why the encoder finds two texts alike.
+
+    ``layer`` is where the tokens' states are read (0: the embeddings; None: the method's own choice, mostly 0).
+    ``prompts`` are names of the model's prompts for the two sides, such as ``("query", "document")``. A text longer than
+    the model reads is an error unless ``truncate``. ``budget`` bounds the memory of intermediate results, in bytes.
+
+    >>> e = explain("A man plays guitar.", "Someone makes music.")                          # doctest: +SKIP
+    >>> e.score, e.by_word().top_pairs(3)                                                   # doctest: +SKIP
+    """
+    pairs = explain_pairs(
+        [(left, right)],
+        encoder=encoder,
+        method=method,
+        layer=layer,
+        unit=unit,
+        prompts=prompts,
+        truncate=truncate,
+        budget=budget,
+        progress=False,
+    )
+    return next(pairs)
+
+
+def explain_pairs(
+    pairs: Iterable[tuple[str, str]],
+    *,
+    encoder: Encoder | None = None,
+    method: str | Method = "bilrp",
+    layer: int | None = None,
+    unit: Unit = "token",
+    prompts: tuple[str | None, str | None] = (None, None),
+    truncate: bool = False,
+    budget: int = GIBIBYTE,
+    progress: bool = True,
+) -> Iterator[Explanation]:
+    """Explanations of many pairs, in order, as an iterator: texts are batched, and a text in several pairs is explained once.
+
+    Pairs are taken a few hundred at a time, so any number of them fits in memory.
+    """
+    encoder, chosen = encoder or load_encoder(), choose_method(method, layer)
+    remaining = iter(pairs)
+    known: dict[tuple[str, str | None], Contributions] = {}
+    while group := list(islice(remaining, PAIRS_TOGETHER)):
+        needed = dict.fromkeys(key for pair in group for key in zip(pair, prompts, strict=True))
+        known = {key: known[key] for key in needed if key in known}
+        for prompt in dict.fromkeys(prompts):
+            texts = [text for text, wanted in needed if wanted == prompt and (text, wanted) not in known]
+            parts = chosen.contributions(
+                encoder, texts, unit=unit, prompt=prompt, truncate=truncate, budget=budget, progress=progress
+            )
+            known |= zip(((text, prompt) for text in texts), parts, strict=True)
+        for left, right in group:
+            yield explain_parts(known[left, prompts[0]], known[right, prompts[1]])
+
+
+def contributions(
+    texts: Sequence[str],
+    *,
+    encoder: Encoder | None = None,
+    method: str | Method = "bilrp",
+    layer: int | None = None,
+    unit: Unit = "token",
+    prompt: str | None = None,
+    truncate: bool = False,
+    budget: int = GIBIBYTE,
+    progress: bool = True,
+) -> list[Contributions]:
+    """What each token of each text adds to its embedding: the factors to keep, from which any pair is one product."""
+    if isinstance(texts, str):
+        raise BadInput("contributions() takes a list of texts; got one str. Write contributions([text]).")
+    return choose_method(method, layer).contributions(
+        encoder or load_encoder(),
+        texts,
+        unit=unit,
+        prompt=prompt,
+        truncate=truncate,
+        budget=budget,
+        progress=progress,
+    )
+
+
+def explain_against(
+    text: str,
+    other: str,
+    *,
+    encoder: Encoder | None = None,
+    method: str | Method = "bilrp",
+    layer: int | None = None,
+    unit: Unit = "token",
+    prompts: tuple[str | None, str | None] = (None, None),
+    truncate: bool = False,
+) -> OneSided:
+    """What each unit of a (long) text adds to its score against a fixed other one.
+
+    Costs one backward pass (one per step for integrated Jacobians), whatever the length; equals the row sums of the pair's
+    matrix plus its left terms.
+    """
+    encoder, chosen = encoder or load_encoder(), choose_method(method, layer)
+    if not chosen.adds_up:
+        raise BadInput(
+            f"The method {chosen.name!r} makes no claim to add up, so one side alone says nothing. Use bilrp."
+        )
+    if unit not in UNITS:
+        raise unknown("unit", unit, UNITS)
+    readings = [
+        encoder.read([each], prompt=prompt, truncate=truncate)[0]
+        for each, prompt in zip((text, other), prompts, strict=True)
+    ]
+    own, fixed = (next(encoder.batches([reading], 1)) for reading in readings)
+    towards = encoder.run(fixed.features, encoder.layers)[0][0]
+    if chosen.record(encoder).parameters.get("normalize") == "path":
+        towards = torch.nn.functional.normalize(towards, dim=-1)
+    totals, embedding = chosen.totals(encoder, own, towards)
+    scale = 1.0
+    if encoder.record.similarity == "cosine":
+        scale = max(float(embedding.norm()), 1e-12) * max(float(towards.norm()), 1e-12)
+    values, score = to_numpy(totals).astype(float) / scale, float(embedding.double() @ towards.double()) / scale
+    whole = OneSided(
+        side=readings[0].side,
+        values=values,
+        rest=score - float(values.sum()),
+        score=score,
+        other=other,
+        method=chosen.record(encoder),
+        model=encoder.record,
+    )
+    return whole.by(unit)
+
+
+def choose_method(method: str | Method, layer: int | None = None, **parameters: Any) -> Method:
+    """A method by name or as it is, at a layer where one is given."""
+    if isinstance(method, Method):
+        return method if layer is None else replace(method, layer=layer)  # type: ignore[type-var]
+    if method not in METHODS:
+        raise unknown("method", method, METHODS)
+    return METHODS[method](**parameters, **({} if layer is None else {"layer": layer}))

@@ -1,0 +1,30 @@
+"""The methods, by name. To know what exists, read this table."""
+
+from __future__ import annotations
+
+from whyalike.methods.baselines import Random, TokenEmbeddings
+from whyalike.methods.bilrp import BiLRP
+from whyalike.methods.hessian_product import HessianProduct
+from whyalike.methods.integrated_jacobians import IntegratedJacobians
+from whyalike.methods.method import Method
+from whyalike.methods.token_outputs import TokenOutputs
+
+METHODS: dict[str, type[Method]] = {
+    "bilrp": BiLRP,
+    "hessian_product": HessianProduct,
+    "integrated_jacobians": IntegratedJacobians,
+    "token_outputs": TokenOutputs,
+    "token_embeddings": TokenEmbeddings,
+    "random": Random,
+}
+
+__all__ = [
+    "METHODS",
+    "BiLRP",
+    "HessianProduct",
+    "IntegratedJacobians",
+    "Method",
+    "Random",
+    "TokenEmbeddings",
+    "TokenOutputs",
+]

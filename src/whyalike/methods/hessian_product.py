@@ -1,0 +1,39 @@
+"""Hessian × Product, the BiLRP paper's baseline: gradient × input, for both sides at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from jaxtyping import Float
+from torch import Tensor
+
+from whyalike.encoders.encoder import Batch, Encoder
+from whyalike.methods.method import Cut, Images, Method
+from whyalike.methods.tangents import pull_one, states_at, true_images
+
+
+@dataclass(frozen=True, slots=True)
+class HessianProduct(Method):
+    """``c_i = J(x) · x_i``: the mixed second derivative of the dot product times both inputs.
+
+    Its remainder ``e − Σ c_i`` is large: that it does not conserve is the paper's finding about it.
+    """
+
+    name: ClassVar[str] = "hessian_product"
+    summary: ClassVar[str] = "the plain Jacobian times the input; does not conserve, which is its result"
+    paper: ClassVar[str] = "Vasileiou & Eberle 2024, baseline H×P"
+    adds_up: ClassVar[bool] = True
+    layer: int | None = 0
+
+    def images(self, encoder: Encoder, batch: Batch, cut: Cut, budget: int) -> Images:
+        states, embedding = states_at(encoder, batch, self.layer_in(encoder))
+        units = true_images(states, states.hidden, states.hidden, cut.masks, budget)
+        return Images(units, embedding - units.sum(0), embedding, [{} for _ in batch.readings])
+
+    def totals(
+        self, encoder: Encoder, batch: Batch, towards: Float[Tensor, dim]
+    ) -> tuple[Float[Tensor, tokens], Float[Tensor, dim]]:
+        states, embedding = states_at(encoder, batch, self.layer_in(encoder))
+        gradient = pull_one(states, states.hidden, towards[None])
+        return (gradient * states.hidden).sum(-1)[0], embedding[0]

@@ -1,0 +1,216 @@
+"""All differentiation, in one place: how directions at a layer become directions of the embedding.
+
+A direction is a change of the hidden states of one unit (token, word, sentence) of one text. Three ways to push n of them
+through an encoder, all linear in the direction:
+
+- `replay_directions`, frozen gates: record the gates once, then run the directions as ordinary rows (no autograd);
+- `push_directions`, the true Jacobian in forward mode: n dual numbers;
+- `pull_directions`, reverse mode: one backward pass per embedding dimension, when there are fewer of them.
+
+Rows are laid out round after round: all texts of a batch with their first direction, then all with their second, …
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+import torch
+import torch.autograd.forward_ad as forward_mode
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from whyalike.encoders.encoder import Batch, Encoder
+from whyalike.encoders.gates import Detached, ExplicitAttention, Gates, Recorder, Replayer, Wiring
+from whyalike.encoders.twin import Features, Pass, tile
+from whyalike.encoders.wiring import replay
+
+GIBIBYTE = 2**30
+_DUAL_NUMBERS = threading.Lock()  # torch's forward mode has one level for the whole process
+
+Directions = Float[Tensor, "units batch tokens hidden"]
+Images = Float[Tensor, "units batch dim"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class States:
+    """Hidden states of a batch at a layer, and what is needed to run on from there."""
+
+    encoder: Encoder
+    features: Features
+    layer: int
+    hidden: Float[Tensor, "batch tokens hidden"]
+    before: list[object]  # outputs of the blocks before the layer
+    normalize: bool = False  # whether the map ends in the unit sphere (normalize="path")
+
+    def embed(self, hidden: Float[Tensor, "rows tokens hidden"], when_reached: Callable[[], None]) -> Tensor:
+        """The embedding of any number of rounds of states."""
+        batch = len(self.hidden)
+        rounds = len(hidden) // batch
+        current = Pass(self.layer, hidden, tile(self.before, rounds, batch), when_reached)
+        embedding = self.encoder.twin.run(tile(dict(self.features), rounds, batch), current)
+        return F.normalize(embedding, dim=-1) if self.normalize else embedding
+
+
+def states_at(
+    encoder: Encoder, batch: Batch, layer: int, normalize: bool = False
+) -> tuple[States, Float[Tensor, "batch dim"]]:
+    """A plain pass: the states at the layer, and the embedding."""
+    embedding, current = encoder.run(batch.features, layer)
+    assert current.seen is not None
+    embedding = F.normalize(embedding, dim=-1) if normalize else embedding
+    return States(encoder, batch.features, layer, current.seen, current.outputs, normalize), embedding
+
+
+def directions_of(
+    change: Float[Tensor, "batch tokens hidden"], masks: Float[Tensor, "units batch tokens"]
+) -> Directions:
+    """The change of each unit alone."""
+    return change * masks[..., None]
+
+
+def frozen_images(
+    encoder: Encoder, batch: Batch, layer: int, masks: Float[Tensor, "units batch tokens"], budget: int
+) -> tuple[Images, Float[Tensor, "batch dim"]]:
+    """``J_frozen · x_unit`` for every unit of every text, and the embeddings, which the recording pass gives anyway."""
+    wiring = encoder.wiring(batch.features, layer)
+    if len(masks) > 1.2 * encoder.record.dim:  # a backward pass costs about as much as a replayed row
+        states, embedding = states_at(encoder, batch, layer)
+        return pull_directions(states, states.hidden, masks, frozen=wiring), embedding
+    recorder, current = Recorder(), Pass(layer)
+    with torch.inference_mode():
+        gates = Gates(recorder, wiring)
+        current.when_reached = gates.start
+        with gates:
+            embedding = encoder.twin.run(batch.features, current)
+        assert current.seen is not None
+        images = replay_directions(encoder, batch, current, recorder.tape, wiring, masks, budget)
+    return images, embedding
+
+
+def replay_directions(
+    encoder: Encoder,
+    batch: Batch,
+    recorded: Pass,
+    tape: list[Tensor],
+    wiring: Wiring,
+    masks: Float[Tensor, "units batch tokens"],
+    budget: int,
+) -> Images:
+    hidden = recorded.seen
+    assert hidden is not None
+    if wiring.constant:  # something adds a constant that is no known bias: what nothing gives is to be taken off
+        masks = torch.cat([masks, torch.zeros_like(masks[:1])])
+    pieces = []
+    for some in masks.split(rounds_at_once(encoder, hidden, budget)):
+        rows = directions_of(hidden, some).flatten(0, 1)
+        current = Pass(recorded.layer, rows, tile(recorded.outputs, len(some), len(hidden)))
+        pieces.append(replay(encoder.twin, batch.features, current, tape, wiring).unflatten(0, (len(some), -1)))
+    images = torch.cat(pieces)
+    return images[:-1] - images[-1] if wiring.constant else images
+
+
+def true_images(
+    states: States,
+    points: Float[Tensor, "batch tokens hidden"],
+    change: Float[Tensor, "batch tokens hidden"],
+    masks: Float[Tensor, "units batch tokens"],
+    budget: int,
+) -> Images:
+    """``J(point) · change_unit`` for every unit, forward or reverse, whichever is cheaper."""
+    if 2 * len(masks) > states.encoder.record.dim:  # a dual number costs about two backward passes
+        return pull_directions(states, points, masks, change=change)
+    return push_directions(states, points, directions_of(change, masks), budget)
+
+
+def pooled(
+    encoder: Encoder, features: Features, states: Float[Tensor, "batch tokens hidden"], directions: Directions
+) -> Images:
+    """What each direction of the pooled states adds to the embedding, the gates after the transformer held."""
+    recorder = Recorder()
+    with torch.no_grad():
+        with Gates(recorder, Wiring()) as gates:
+            gates.start()
+            encoder.twin.pool(features, states)
+        rows = torch.cat([directions, torch.zeros_like(directions[:1])])
+        with Gates(Replayer(recorder.tape), Wiring()) as gates:
+            gates.start()
+            images = encoder.twin.pool(tile(dict(features), len(rows), len(states)), rows.flatten(0, 1))
+    images = images.unflatten(0, (len(rows), -1))
+    return images[:-1] - images[-1]
+
+
+def push_directions(
+    states: States, points: Float[Tensor, "batch tokens hidden"], directions: Directions, budget: int
+) -> Images:
+    """``J(point) · direction`` by dual numbers, for each direction of each row's point."""
+    pieces = []
+    size = max(1, rounds_at_once(states.encoder, points, budget) // 3)  # a dual number is three rows' worth of memory
+    for some in directions.split(size):
+        rows = points.repeat(len(some), 1, 1)
+        with _DUAL_NUMBERS, torch.no_grad(), forward_mode.dual_level(), ExplicitAttention():
+            dual = forward_mode.make_dual(rows, some.flatten(0, 1))
+            tangent = forward_mode.unpack_dual(states.embed(dual, lambda: None)).tangent
+        pieces.append(tangent.unflatten(0, (len(some), -1)))
+    return torch.cat(pieces)
+
+
+def pull_directions(
+    states: States,
+    points: Float[Tensor, "batch tokens hidden"],
+    masks: Float[Tensor, "units batch tokens"],
+    *,
+    change: Float[Tensor, "batch tokens hidden"] | None = None,
+    frozen: Wiring | None = None,
+) -> Images:
+    """The same images by one backward pass per embedding dimension: cheaper where dimensions are few and units many."""
+    change = points if change is None else change
+    with torch.enable_grad(), _mode(frozen) as mode:
+        leaf = points.detach().clone().requires_grad_()
+        embedding = states.embed(leaf, mode.start if isinstance(mode, Gates) else lambda: None)
+        columns = []
+        for dimension in range(embedding.shape[-1]):
+            (gradient,) = torch.autograd.grad(embedding[:, dimension].sum(), leaf, retain_graph=True)
+            columns.append(torch.einsum("bth,bth,ubt->ub", gradient, change, masks))
+    return torch.stack(columns, -1).detach()
+
+
+def pull_one(
+    states: States,
+    points: Float[Tensor, "batch tokens hidden"],
+    towards: Float[Tensor, "batch dim"],
+    *,
+    frozen: Wiring | None = None,
+) -> Float[Tensor, "batch tokens hidden"]:
+    """One backward pass: the gradient of ``⟨towards, e⟩`` at each row's point."""
+    with torch.enable_grad(), _mode(frozen) as mode:
+        leaf = points.detach().clone().requires_grad_()
+        embedding = states.embed(leaf, mode.start if isinstance(mode, Gates) else lambda: None)
+        (gradient,) = torch.autograd.grad((embedding * towards).sum(), leaf)
+    return gradient
+
+
+def _mode(frozen: Wiring | None) -> AbstractContextManager[object]:
+    return nullcontext() if frozen is None else Gates(Detached(), frozen)
+
+
+AT_ONCE = 2048  # tokens per pass that keep two cores busy and their caches warm; see benchmarks/
+
+
+def rounds_at_once(encoder: Encoder, hidden: Float[Tensor, "batch tokens hidden"], budget: int) -> int:
+    """How many rounds of these rows to run in one pass: enough to be fast, few enough for the memory budget."""
+    batch, tokens, width = hidden.shape
+    return max(
+        1, min(AT_ONCE, budget // bytes_per_token(encoder, tokens, width, hidden.element_size())) // (batch * tokens)
+    )
+
+
+def bytes_per_token(encoder: Encoder, tokens: int, width: int, item: int) -> int:
+    """What one token of one row takes at the worst moment of a block: its states, its MLP, its rows of attention."""
+    config = encoder.model[0].auto_model.config.get_text_config()
+    inner = getattr(config, "intermediate_size", None) or 4 * width
+    heads = getattr(config, "num_attention_heads", None) or max(1, width // 64)
+    return item * (8 * width + 3 * inner + 4 * heads * tokens)

@@ -1,0 +1,39 @@
+"""Token outputs: the states handed to the pooling, each with its share of the embedding (xsbert's decomposition)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from jaxtyping import Float
+from torch import Tensor
+
+from whyalike.encoders.encoder import Batch, Encoder
+from whyalike.methods.method import Cut, Images, Method, totals_by_images
+from whyalike.methods.tangents import directions_of, pooled
+
+
+@dataclass(frozen=True, slots=True)
+class TokenOutputs(Method):
+    """``c_i`` is token i's last state times its pooling weight; the remainder is what follows adds (a Dense bias), often 0.
+
+    With a ``layer`` the states there are pooled as if they were the last; the remainder is what the later blocks add.
+    """
+
+    name: ClassVar[str] = "token_outputs"
+    summary: ClassVar[str] = "each token's state as it is pooled; says nothing about how it came to be"
+    paper: ClassVar[str] = "Möller et al. 2023, xsbert"
+    adds_up: ClassVar[bool] = True
+    layer: int | None = None
+
+    def images(self, encoder: Encoder, batch: Batch, cut: Cut, budget: int) -> Images:
+        embedding, current = encoder.run(batch.features, self.layer_in(encoder))
+        states = current.token_outputs if self.layer is None else current.seen
+        assert states is not None
+        units = pooled(encoder, batch.features, states, directions_of(states, cut.masks))
+        return Images(units, embedding - units.sum(0), embedding, [{} for _ in batch.readings])
+
+    def totals(
+        self, encoder: Encoder, batch: Batch, towards: Float[Tensor, dim]
+    ) -> tuple[Float[Tensor, tokens], Float[Tensor, dim]]:
+        return totals_by_images(self, encoder, batch, towards)

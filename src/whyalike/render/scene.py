@@ -1,0 +1,126 @@
+"""What there is to see in an explanation, before any medium: words, cells, the parts that add up, the strongest pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from whyalike.explanation import Explanation, Pair
+from whyalike.sides import Kind, Side
+
+Colour = tuple[int, int, int]
+POSITIVE: Colour = (179, 88, 6)  # orange against blue: told apart by every kind of colour vision
+NEGATIVE: Colour = (33, 102, 172)
+PAPER: Colour = (250, 250, 248)
+
+
+class Word(NamedTuple):
+    """A unit of a text, and what it adds to the score with all of the other text."""
+
+    label: str
+    kind: Kind
+    value: float
+
+
+class Part(NamedTuple):
+    """One of the parts that add up to the score."""
+
+    name: str
+    value: float
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scene:
+    """An explanation as things to draw."""
+
+    score: float
+    left: tuple[Word, ...]
+    right: tuple[Word, ...]
+    cells: Float[np.ndarray, "left right"]
+    parts: tuple[Part, ...]
+    residual: float
+    pairs: tuple[Pair, ...]
+    caption: str
+    notes: tuple[str, ...]  # what the reader must know: truncation, no claim to add up
+
+    @property
+    def limit(self) -> float:
+        """The value with the fullest colour."""
+        return float(np.abs(self.cells).max(initial=0.0)) or 1.0
+
+    @property
+    def word_limit(self) -> float:
+        return max((abs(word.value) for word in (*self.left, *self.right)), default=0.0) or 1.0
+
+    @property
+    def sum_line(self) -> str:
+        """``0.541 = 0.861 matrix − 0.339 left terms …``"""
+        terms = " ".join(f"{'−' if part.value < 0 else '+'} {abs(part.value):.3f} {part.name}" for part in self.parts)
+        rest = f" {'−' if self.residual < 0 else '+'} {abs(self.residual):.3f} unexplained" if not self.adds_up else ""
+        return f"{self.score:.3f} = {terms.removeprefix('+ ').replace('− ', '−', 1) if terms[0] == '−' else terms[2:]}{rest}"
+
+    @property
+    def adds_up(self) -> bool:
+        return abs(self.residual) <= 1e-5 * max(1.0, abs(self.score))
+
+
+def scene_of(explanation: Explanation, pairs: int = 8) -> Scene:
+    """The scene of an explanation as it is: choose the unit first, with ``by_word()`` or ``by_sentence()``."""
+    e = explanation
+    return Scene(
+        score=e.score,
+        left=_words(e.left, e.matrix.sum(1) + e.left_terms),
+        right=_words(e.right, e.matrix.sum(0) + e.right_terms),
+        cells=e.matrix,
+        parts=(
+            Part("matrix", float(e.matrix.sum()), "all pairs"),
+            Part("left terms", float(e.left_terms.sum()), "left words with what no right word owns"),
+            Part("right terms", float(e.right_terms.sum()), "right words with what no left word owns"),
+            Part("constant", e.constant, "what no word owns, on both sides"),
+        ),
+        residual=e.residual,
+        pairs=tuple(e.top_pairs(pairs)),
+        caption=f"{e.model.name} · {e.method.name} at layer {e.method.parameters['layer']} · {e.model.similarity}",
+        notes=tuple(_notes(e)),
+    )
+
+
+def _words(side: Side, values: Float[np.ndarray, tokens]) -> tuple[Word, ...]:
+    rows = zip(side.labels, side.kinds, values, strict=True)
+    return tuple(Word(printable(label), kind, float(value)) for label, kind, value in rows)
+
+
+def _notes(e: Explanation) -> list[str]:
+    notes = []
+    for name, side in (("left", e.left), ("right", e.right)):
+        if side.truncated:
+            notes.append(f"The {name} text was cut: {side.cut} of its tokens were not read by the model.")
+        measured = e.measured.get(name, {})
+        if "error" in measured:
+            notes.append(f"The {name} text: {measured['steps']} steps, integration error {measured['error']:.2%}.")
+    if not e.method.adds_up:
+        notes.append(f"{e.method.name} makes no claim to add up to the score.")
+    return notes
+
+
+def printable(label: str) -> str:
+    """A label without characters that move the cursor or change the direction of what follows."""
+    return "".join(character if character.isprintable() else "�" for character in label) or "∅"
+
+
+def colour(value: float, limit: float) -> Colour:
+    """A diverging scale with zero at the paper's own colour."""
+    share = min(1.0, abs(value) / limit) ** 0.8  # small values stay visible
+    end = POSITIVE if value >= 0 else NEGATIVE
+    red, green, blue = (round(paper + (full - paper) * share) for paper, full in zip(PAPER, end, strict=True))
+    return red, green, blue
+
+
+def ink(background: Colour) -> Colour:
+    """Black or white, whichever reads better."""
+    luminance = sum(weight * channel for weight, channel in zip((0.299, 0.587, 0.114), background, strict=True))
+    return (20, 20, 20) if luminance > 140 else (255, 255, 255)

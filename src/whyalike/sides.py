@@ -1,0 +1,127 @@
+"""One side of a pair: a text as the model read it, in tokens, words or sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from jaxtyping import Int
+
+from whyalike.errors import BadInput, unknown
+
+Unit = Literal["token", "word", "sentence"]
+Kind = Literal["text", "prompt", "special"]
+UNITS: tuple[Unit, ...] = get_args(Unit)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Side:
+    """A text cut into units. Special tokens stay visible as units of their own kind, at every level.
+
+    ``offsets`` are character positions in ``text``; where a unit has none (special tokens, the prompt) they are 0, 0.
+    """
+
+    text: str
+    unit: Unit
+    tokens: tuple[str, ...]  # at unit "token" the tokenizer's own strings, else the characters covered
+    kinds: tuple[Kind, ...]
+    offsets: Int[np.ndarray, "tokens 2"]
+    word_of: Int[np.ndarray, tokens]  # the word each token lies in; -1 for what is not text
+    sentence_of: Int[np.ndarray, tokens]
+    cut: int = 0  # how many tokens of the text the model did not read
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the model read only the beginning of the text."""
+        return self.cut > 0
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of the text that the model read, in order; punctuation marks count as words."""
+        side, _ = group(self, "word")
+        return tuple(token for token, kind in zip(side.tokens, side.kinds, strict=True) if kind == "text")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What to show for each unit: the characters it covers, or the token itself where it covers none."""
+        covered = (self.text[start:end].strip() for start, end in self.offsets)
+        return tuple(
+            surface if surface and kind == "text" else token
+            for surface, token, kind in zip(covered, self.tokens, self.kinds, strict=True)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "text": self.text,
+            "unit": self.unit,
+            "tokens": list(self.tokens),
+            "kinds": list(self.kinds),
+            "offsets": self.offsets.tolist(),
+            "word_of": self.word_of.tolist(),
+            "sentence_of": self.sentence_of.tolist(),
+            "cut": self.cut,
+        }
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Side:
+        count = len(fields["tokens"])
+        return cls(
+            text=str(fields["text"]),
+            unit=fields["unit"],
+            tokens=tuple(map(str, fields["tokens"])),
+            kinds=tuple(fields["kinds"]),
+            offsets=np.asarray(fields["offsets"], dtype=np.int64).reshape(count, 2),
+            word_of=np.asarray(fields["word_of"], dtype=np.int64).reshape(count),
+            sentence_of=np.asarray(fields["sentence_of"], dtype=np.int64).reshape(count),
+            cut=int(fields["cut"]),
+        )
+
+
+def group(side: Side, unit: Unit) -> tuple[Side, Int[np.ndarray, tokens]]:
+    """The side in larger units, and for each present unit the index of the one it went into.
+
+    Text tokens of one word (sentence) become one unit; each special token stays alone; the prompt is one unit.
+    """
+    if unit not in UNITS:
+        raise unknown("unit", unit, UNITS)
+    if UNITS.index(unit) < UNITS.index(side.unit):
+        raise BadInput(f"The side is in {side.unit}s, which cannot be split into {unit}s. Explain with unit={unit!r}.")
+    if unit == side.unit:
+        return side, np.arange(len(side))
+    parent = side.word_of if unit == "word" else side.sentence_of
+    members: dict[tuple[str, int], list[int]] = {}
+    for index, kind in enumerate(side.kinds):
+        key = {"text": int(parent[index]), "prompt": 0, "special": index}[kind]
+        members.setdefault((kind, key), []).append(index)
+    groups = list(members.values())
+    labels = np.empty(len(side), dtype=np.int64)
+    for number, indices in enumerate(groups):
+        labels[indices] = number
+    first = [indices[0] for indices in groups]
+    offsets = np.array([_cover(side.offsets[indices]) for indices in groups], dtype=np.int64).reshape(-1, 2)
+    merged = Side(
+        text=side.text,
+        unit=unit,
+        tokens=tuple(_surface(side, indices, span) for indices, span in zip(groups, offsets, strict=True)),
+        kinds=tuple(side.kinds[index] for index in first),
+        offsets=offsets,
+        word_of=side.word_of[first],
+        sentence_of=side.sentence_of[first],
+        cut=side.cut,
+    )
+    return merged, labels
+
+
+def _cover(offsets: Int[np.ndarray, "members 2"]) -> tuple[int, int]:
+    """The smallest span around all spans that are not empty."""
+    solid = offsets[offsets[:, 1] > offsets[:, 0]]
+    return (int(solid[:, 0].min()), int(solid[:, 1].max())) if len(solid) else (0, 0)
+
+
+def _surface(side: Side, indices: list[int], span: Int[np.ndarray, 2]) -> str:
+    surface = side.text[span[0] : span[1]].strip() if side.kinds[indices[0]] == "text" else ""
+    return surface or "".join(side.tokens[index] for index in indices)
