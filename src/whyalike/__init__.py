@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from whyalike import errors, render
     from whyalike.encoders.encoder import Encoder
     from whyalike.encoders.load import load_encoder
-    from whyalike.explain import contributions, explain, explain_against, explain_pairs
     from whyalike.explanation import Contributions, Explanation, OneSided, Pair
     from whyalike.files import load, save
+    from whyalike.front_door import contributions, explain, explain_against, explain_pairs
     from whyalike.methods import (
         METHODS,
         BiLRP,
@@ -44,11 +44,11 @@ _HOMES = {
     "Side": "sides",
     "TokenEmbeddings": "methods",
     "TokenOutputs": "methods",
-    "contributions": "explain",
+    "contributions": "front_door",
     "errors": "errors",
-    "explain": "explain",
-    "explain_against": "explain",
-    "explain_pairs": "explain",
+    "explain": "front_door",
+    "explain_against": "front_door",
+    "explain_pairs": "front_door",
     "explain_parts": "pairs",
     "load": "files",
     "load_encoder": "encoders.load",

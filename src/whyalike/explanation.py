@@ -34,6 +34,7 @@ class ModelRecord:
     layers: int
     dim: int
     max_tokens: int | None
+    fingerprint: str  # of the weights, so that two models of one name do not pass for one
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -57,7 +57,7 @@ def command(
     quiet_models()
     with loading("Loading the model"):
         from whyalike.encoders.load import load_encoder
-        from whyalike.explain import explain
+        from whyalike.front_door import explain
 
         encoder = load_encoder(model, pooling=pooling)
     with loading("Explaining"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -19,7 +20,7 @@ from whyalike.encoders.gates import Wiring
 from whyalike.encoders.tokens import Reader, Reading
 from whyalike.encoders.twin import Features, Pass, Twin
 from whyalike.encoders.wiring import wire
-from whyalike.errors import BadInput, UnknownName, UnsupportedModel, unknown
+from whyalike.errors import UnknownName, UnsupportedModel, unknown
 from whyalike.explanation import ModelRecord
 
 PROBE = "A short text to try the model with."
@@ -72,6 +73,7 @@ class Encoder:
             layers=layers,
             dim=int(model.get_embedding_dimension() or 0),
             max_tokens=self.reader.max_tokens,
+            fingerprint=_fingerprint(model),
         )
         self._wirings: dict[int, Wiring] = {}
         self._wiring_lock = threading.Lock()
@@ -102,9 +104,6 @@ class Encoder:
 
     def read(self, texts: Sequence[str], *, prompt: str | None = None, truncate: bool = False) -> list[Reading]:
         """The texts as this model reads them."""
-        for text in texts:
-            if not isinstance(text, str):
-                raise BadInput(f"A text should be a str; got {type(text).__name__}: {text!r:.60}.")
         return self.reader.read(texts, prompt=self.prompt_text(prompt), truncate=truncate)
 
     def batches(self, readings: Sequence[Reading], most_tokens: int) -> Iterator[Batch]:
@@ -132,8 +131,8 @@ class Encoder:
             )
         return {key: value.to(self.device) if isinstance(value, Tensor) else value for key, value in features.items()}
 
-    def check_layer(self, layer: int) -> int:
-        if not isinstance(layer, int) or not 0 <= layer <= self.layers:
+    def check_layer(self, layer: object) -> int:
+        if not isinstance(layer, int) or isinstance(layer, bool) or not 0 <= layer <= self.layers:
             raise UnknownName(
                 f"There is no layer {layer!r} in {self.record.name!r}. Known: 0 (the embeddings) "
                 f"to {self.layers} (the output of the last block)."
@@ -163,6 +162,15 @@ class Encoder:
             f"{name!r} compares embeddings by {declared!r}, which does not fall apart into pairs of tokens here. "
             "Expected cosine or dot; pass similarity='cosine' or similarity='dot' to explain that instead."
         )
+
+
+def _fingerprint(model: SentenceTransformer) -> str:
+    """Tells models apart, also of one name: a digest of every tensor's name, shape and a few of its values."""
+    digest = hashlib.sha256()
+    for name, tensor in model.state_dict().items():
+        sample = tensor.flatten()[:: max(1, tensor.numel() // 8)][:8].double().cpu().numpy()
+        digest.update(f"{name}{tuple(tensor.shape)}".encode() + sample.tobytes())
+    return digest.hexdigest()[:16]
 
 
 def _pooling_of(model: SentenceTransformer) -> str:

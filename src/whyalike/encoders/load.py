@@ -49,8 +49,8 @@ def load_encoder(
     if isinstance(model, SentenceTransformer):
         if pooling is not None or tokenizer is not None:
             raise BadInput("A SentenceTransformer has its own tokenizer and pooling. Leave both arguments out.")
-        name = getattr(model[0].auto_model.config, "name_or_path", "") if hasattr(model[0], "auto_model") else ""
-        return Encoder(model if device is None else model.to(device), name or "in memory", similarity=similarity)
+        name = _name_of(getattr(model[0], "auto_model", model[0]))
+        return Encoder(model if device is None else model.to(device), name, similarity=similarity)
     if isinstance(model, PreTrainedModel):
         return Encoder(_around(model, tokenizer, pooling, device), _name_of(model), similarity=similarity)
     if tokenizer is not None:
@@ -147,8 +147,8 @@ def _check_pooling(pooling: str | tuple[str, ...] | None) -> None:
             raise unknown("pooling", mode, Pooling.POOLING_MODES)
 
 
-def _name_of(model: PreTrainedModel) -> str:
-    return model.config.name_or_path or f"{model.config.model_type} in memory"
+def _name_of(model: nn.Module) -> str:
+    return getattr(getattr(model, "config", None), "name_or_path", "") or f"{type(model).__name__} in memory"
 
 
 def _text(device: str | torch.device | None) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 
 from whyalike.encoders.encoder import Batch, Encoder
 from whyalike.encoders.twin import Features
-from whyalike.errors import BadInput, UnsupportedModel, unknown
+from whyalike.errors import BadInput, UnsupportedModel
 
 Reference = Literal["pad", "mask", "unk", "zero"]
 Positions = Literal["own", "model"]
@@ -27,10 +27,6 @@ def reference_states(
     the *text's own* positions: the model is given the text, and only the look-up of its word embeddings sees the reference.
     ``positions="model"`` gives the model the reference's ids instead, whatever positions it makes of them.
     """
-    if reference not in get_args(Reference):
-        raise unknown("reference", reference, get_args(Reference))
-    if positions not in get_args(Positions):
-        raise unknown("kind of reference positions", positions, get_args(Positions))
     if reference == "zero":
         _, current = encoder.run(batch.features, layer)
         assert current.seen is not None

@@ -100,10 +100,11 @@ class Twin:
         last = index == self.layers - 1 and current.layer == self.layers
         if index == current.layer:
             args, kwargs = _replace_state(args, kwargs, current.enter(_state(args, kwargs)))
-        if index < current.layer and current.skipped is not None:
-            output = current.skipped[index]
-        else:
-            output = forward(*args, **kwargs)
+        output = (
+            current.skipped[index]
+            if index < current.layer and current.skipped is not None
+            else forward(*args, **kwargs)
+        )
         if index < current.layer:
             current.outputs.append(output)
         if last:

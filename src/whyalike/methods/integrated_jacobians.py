@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 import torch
@@ -43,6 +43,10 @@ class IntegratedJacobians(Method):
     rule: str = "right_endpoint"  # used only with ``steps``
 
     def __post_init__(self) -> None:
+        if self.reference not in get_args(Reference):
+            raise unknown("reference", self.reference, get_args(Reference))
+        if self.reference_positions not in get_args(Positions):
+            raise unknown("kind of reference positions", self.reference_positions, get_args(Positions))
         if self.normalize not in ("endpoint", "path"):
             raise unknown("normalize", self.normalize, ("endpoint", "path"))
         if self.rule not in RULES:

@@ -50,6 +50,8 @@ def gauss(steps: int) -> Rule:
 
 def warped_midpoint(steps: int) -> Rule:
     """The midpoint rule in t with ``α(t) = t + sin(2πt)/4π``: half the spacing in the middle, periodic at the ends."""
+    if steps < 2:
+        return midpoint(steps)  # nothing to be periodic
     t = (np.arange(steps) + 0.5) / steps
     return Rule("warped_midpoint", t + np.sin(2 * np.pi * t) / (4 * np.pi), (1 + np.cos(2 * np.pi * t) / 2) / steps)
 

@@ -4,7 +4,7 @@ A direction is a change of the hidden states of one unit (token, word, sentence)
 through an encoder, all linear in the direction:
 
 - `replay_directions`, frozen gates: record the gates once, then run the directions as ordinary rows (no autograd);
-- `push_directions`, the true Jacobian in forward mode: n dual numbers;
+- `push_directions`, the true Jacobian in forward mode, n directions beside one plain pass;
 - `pull_directions`, reverse mode: one backward pass per embedding dimension, when there are fewer of them.
 
 Rows are laid out round after round: all texts of a batch with their first direction, then all with their second, …
@@ -18,10 +18,10 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import torch
-import torch.autograd.forward_ad as forward_mode
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
+from torch.func import jvp, vmap
 
 from whyalike.encoders.encoder import Batch, Encoder
 from whyalike.encoders.gates import Detached, ExplicitAttention, Gates, Recorder, Replayer, Wiring
@@ -29,7 +29,7 @@ from whyalike.encoders.twin import Features, Pass, tile
 from whyalike.encoders.wiring import replay
 
 GIBIBYTE = 2**30
-_DUAL_NUMBERS = threading.Lock()  # torch's forward mode has one level for the whole process
+_FORWARD_MODE = threading.Lock()  # torch's forward mode has one level for the whole process
 
 Directions = Float[Tensor, "units batch tokens hidden"]
 Images = Float[Tensor, "units batch dim"]
@@ -77,7 +77,7 @@ def frozen_images(
 ) -> tuple[Images, Float[Tensor, "batch dim"]]:
     """``J_frozen · x_unit`` for every unit of every text, and the embeddings, which the recording pass gives anyway."""
     wiring = encoder.wiring(batch.features, layer)
-    if len(masks) > 1.2 * encoder.record.dim:  # a backward pass costs about as much as a replayed row
+    if len(masks) > encoder.record.dim:  # a backward pass costs about as much as a replayed row
         states, embedding = states_at(encoder, batch, layer)
         return pull_directions(states, states.hidden, masks, frozen=wiring), embedding
     recorder, current = Recorder(), Pass(layer)
@@ -121,7 +121,7 @@ def true_images(
     budget: int,
 ) -> Images:
     """``J(point) · change_unit`` for every unit, forward or reverse, whichever is cheaper."""
-    if 2 * len(masks) > states.encoder.record.dim:  # a dual number costs about two backward passes
+    if len(masks) > states.encoder.record.dim:
         return pull_directions(states, points, masks, change=change)
     return push_directions(states, points, directions_of(change, masks), budget)
 
@@ -146,16 +146,17 @@ def pooled(
 def push_directions(
     states: States, points: Float[Tensor, "batch tokens hidden"], directions: Directions, budget: int
 ) -> Images:
-    """``J(point) · direction`` by dual numbers, for each direction of each row's point."""
-    pieces = []
-    size = max(1, rounds_at_once(states.encoder, points, budget) // 3)  # a dual number is three rows' worth of memory
-    for some in directions.split(size):
-        rows = points.repeat(len(some), 1, 1)
-        with _DUAL_NUMBERS, torch.no_grad(), forward_mode.dual_level(), ExplicitAttention():
-            dual = forward_mode.make_dual(rows, some.flatten(0, 1))
-            tangent = forward_mode.unpack_dual(states.embed(dual, lambda: None)).tangent
-        pieces.append(tangent.unflatten(0, (len(some), -1)))
-    return torch.cat(pieces)
+    """``J(point) · direction`` in forward mode: the points are run once, all their directions beside them."""
+
+    def embed(hidden: Tensor) -> Tensor:
+        return states.embed(hidden, lambda: None)
+
+    def image(direction: Tensor) -> Tensor:
+        return jvp(embed, (points,), (direction,))[1]
+
+    at_once = rounds_at_once(states.encoder, points, budget, tokens=TANGENT_TOKENS)
+    with _FORWARD_MODE, torch.no_grad(), ExplicitAttention():
+        return torch.cat([vmap(image)(some) for some in directions.split(at_once)])
 
 
 def pull_directions(
@@ -197,15 +198,19 @@ def _mode(frozen: Wiring | None) -> AbstractContextManager[object]:
     return nullcontext() if frozen is None else Gates(Detached(), frozen)
 
 
-AT_ONCE = 2048  # tokens per pass that keep two cores busy and their caches warm; see benchmarks/
+REPLAY_TOKENS, TANGENT_TOKENS = (
+    2048,
+    4096,
+)  # tokens per pass that keep two cores busy and their caches warm; see benchmarks/
 
 
-def rounds_at_once(encoder: Encoder, hidden: Float[Tensor, "batch tokens hidden"], budget: int) -> int:
+def rounds_at_once(
+    encoder: Encoder, hidden: Float[Tensor, "batch tokens hidden"], budget: int, *, tokens: int = REPLAY_TOKENS
+) -> int:
     """How many rounds of these rows to run in one pass: enough to be fast, few enough for the memory budget."""
-    batch, tokens, width = hidden.shape
-    return max(
-        1, min(AT_ONCE, budget // bytes_per_token(encoder, tokens, width, hidden.element_size())) // (batch * tokens)
-    )
+    batch, length, width = hidden.shape
+    affordable = budget // bytes_per_token(encoder, length, width, hidden.element_size())
+    return max(1, min(tokens, affordable) // (batch * length))
 
 
 def bytes_per_token(encoder: Encoder, tokens: int, width: int, item: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from whyalike.explanation import Explanation
-from whyalike.render.scene import Colour, Scene, Word, colour, ink, scene_of
+from whyalike.render.scene import Colour, Scene, Word, colour, ink, printable, scene_of
 
 STYLE = """
 .whyalike{font:15px/1.5 system-ui,sans-serif;color:#1b1b1b;background:#fff;padding:1rem;max-width:72rem}
@@ -26,7 +26,7 @@ STYLE = """
 
 def to_html(explanation: Explanation) -> str:
     """A page that works from disk, offline."""
-    left, right = (escape(side.text[:60]) for side in (explanation.left, explanation.right))
+    left, right = (escape(printable(side.text[:60])) for side in (explanation.left, explanation.right))
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -83,7 +83,7 @@ def _matrix(scene: Scene) -> str:
 def _pairs(scene: Scene) -> str:
     rows = "".join(
         f'<tr><td class="cell" style="{_css(colour(pair.value, scene.limit))}">{pair.value:+.3f}</td>'
-        f"<td><bdi>{escape(pair.left)}</bdi> ↔ <bdi>{escape(pair.right)}</bdi></td></tr>"
+        f"<td><bdi>{escape(printable(pair.left))}</bdi> ↔ <bdi>{escape(printable(pair.right))}</bdi></td></tr>"
         for pair in scene.pairs
     )
     return f'<table class="pairs">{rows}</table>'

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from whyalike.explanation import Explanation
-from whyalike.render.scene import Colour, Scene, Word, colour, ink, scene_of
+from whyalike.render.scene import Colour, Scene, Word, colour, ink, printable, scene_of
 
 CELL, ROW_LABEL = 7, 16
 
@@ -96,7 +96,7 @@ def _pairs(scene: Scene) -> Table:
         style = "" if pair.kinds == ("text", "text") else "dim italic"
         table.add_row(
             Text(f"{pair.value:+.3f}".replace("-", "−"), _style(colour(pair.value, scene.limit))),
-            Text(f"{_shorten(pair.left, 30)}  ↔  {_shorten(pair.right, 30)}", style),
+            Text(f"{_shorten(printable(pair.left), 30)}  ↔  {_shorten(printable(pair.right), 30)}", style),
         )
     return table
 

@@ -73,14 +73,14 @@ def explain_pairs(
 
     Pairs are taken a few hundred at a time, so any number of them fits in memory.
     """
-    encoder, chosen = encoder or load_encoder(), choose_method(method, layer)
+    encoder, chosen = _checked(encoder, method, layer, unit)
     remaining = iter(pairs)
     known: dict[tuple[str, str | None], Contributions] = {}
     while group := list(islice(remaining, PAIRS_TOGETHER)):
         needed = dict.fromkeys(key for pair in group for key in zip(pair, prompts, strict=True))
         known = {key: known[key] for key in needed if key in known}
         for prompt in dict.fromkeys(prompts):
-            texts = [text for text, wanted in needed if wanted == prompt and (text, wanted) not in known]
+            texts = _strings(text for text, wanted in needed if wanted == prompt and (text, wanted) not in known)
             parts = chosen.contributions(
                 encoder, texts, unit=unit, prompt=prompt, truncate=truncate, budget=budget, progress=progress
             )
@@ -104,9 +104,10 @@ def contributions(
     """What each token of each text adds to its embedding: the factors to keep, from which any pair is one product."""
     if isinstance(texts, str):
         raise BadInput("contributions() takes a list of texts; got one str. Write contributions([text]).")
-    return choose_method(method, layer).contributions(
-        encoder or load_encoder(),
-        texts,
+    encoder, chosen = _checked(encoder, method, layer, unit)
+    return chosen.contributions(
+        encoder,
+        _strings(texts),
         unit=unit,
         prompt=prompt,
         truncate=truncate,
@@ -131,16 +132,14 @@ def explain_against(
     Costs one backward pass (one per step for integrated Jacobians), whatever the length; equals the row sums of the pair's
     matrix plus its left terms.
     """
-    encoder, chosen = encoder or load_encoder(), choose_method(method, layer)
+    encoder, chosen = _checked(encoder, method, layer, unit)
     if not chosen.adds_up:
         raise BadInput(
             f"The method {chosen.name!r} makes no claim to add up, so one side alone says nothing. Use bilrp."
         )
-    if unit not in UNITS:
-        raise unknown("unit", unit, UNITS)
     readings = [
         encoder.read([each], prompt=prompt, truncate=truncate)[0]
-        for each, prompt in zip((text, other), prompts, strict=True)
+        for each, prompt in zip(_strings((text, other)), prompts, strict=True)
     ]
     own, fixed = (next(encoder.batches([reading], 1)) for reading in readings)
     towards = encoder.run(fixed.features, encoder.layers)[0][0]
@@ -161,6 +160,23 @@ def explain_against(
         model=encoder.record,
     )
     return whole.by(unit)
+
+
+def _checked(encoder: Encoder | None, method: str | Method, layer: int | None, unit: str) -> tuple[Encoder, Method]:
+    """The encoder and the method, all names known, before any work is done."""
+    if unit not in UNITS:
+        raise unknown("unit", unit, UNITS)
+    chosen, encoder = choose_method(method, layer), encoder or load_encoder()
+    chosen.layer_in(encoder)
+    return encoder, chosen
+
+
+def _strings(texts: Iterable[str]) -> list[str]:
+    texts = list(texts)
+    for text in texts:
+        if not isinstance(text, str):
+            raise BadInput(f"A text should be a str; got {type(text).__name__}: {text!r:.60}.")
+    return texts
 
 
 def choose_method(method: str | Method, layer: int | None = None, **parameters: Any) -> Method:

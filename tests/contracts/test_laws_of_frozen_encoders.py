@@ -1,0 +1,141 @@
+"""What must hold for the gates of every family: values kept, linear plus a constant, and no gate to spare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import whyalike
+from tests.families import FAMILIES, LEFT, RIGHT, DoubleThroughout, tiny_encoder
+from whyalike.encoders import gates
+from whyalike.encoders.gates import Detached, Gates, Recorder, Wiring
+from whyalike.encoders.twin import Pass
+from whyalike.errors import UnsupportedModel
+from whyalike.methods.tangents import pull_directions, states_at
+
+
+@pytest.fixture(autouse=True)
+def double() -> Iterator[None]:
+    with DoubleThroughout():
+        yield
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_freezing_changes_no_value(family: str) -> None:
+    encoder = tiny_encoder(family)
+    (batch,) = encoder.batches(encoder.read([LEFT]), 100)
+    own = torch.from_numpy(encoder.embed([LEFT]))
+    for keeper in (Detached(), Recorder()):
+        with torch.no_grad(), Gates(keeper, encoder.wiring(batch.features, 0)) as mode:
+            frozen = encoder.twin.run(batch.features, Pass(0, when_reached=mode.start))
+        torch.testing.assert_close(frozen, own, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_freezing_changes_gradients(family: str) -> None:
+    encoder = tiny_encoder(family)
+    frozen, plain = (
+        whyalike.explain(LEFT, RIGHT, encoder=encoder, method=method) for method in ("bilrp", "hessian_product")
+    )
+    assert np.abs(frozen.matrix - plain.matrix).max() > 1e-3
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_without_biases_the_matrix_alone_is_the_score(family: str) -> None:
+    e = whyalike.explain(LEFT, RIGHT, encoder=tiny_encoder(family, biases=False))
+    assert e.matrix.sum() == pytest.approx(e.score, abs=1e-10)
+    assert abs(e.constant) < 1e-10
+
+
+ATTENTION = {F.scaled_dot_product_attention, F.softmax, torch.softmax}
+NORMALISATION = {F.layer_norm, torch.rsqrt, Tensor.rsqrt, torch.pow, Tensor.pow}
+ACTIVATION = {gates.activate, F.gelu, F.silu}
+
+
+@pytest.mark.parametrize("left_out", [ATTENTION, NORMALISATION, ACTIVATION], ids=["attention", "norm", "activation"])
+@pytest.mark.parametrize("family", ["bert", "mpnet", "qwen3", "gpt2", "modernbert", "t5:gated"])
+def test_leaving_out_any_gate_breaks_conservation(
+    family: str, left_out: set[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = tiny_encoder(family, biases=False)
+    (batch,) = encoder.batches(encoder.read([LEFT]), 100)
+    states, embedding = states_at(encoder, batch, 0)
+    masks = torch.ones(1, 1, batch.length, dtype=torch.float64)
+    wiring = encoder.wiring(batch.features, 0)
+    whole = pull_directions(states, states.hidden, masks, frozen=wiring)[0]
+    torch.testing.assert_close(whole, embedding, rtol=1e-10, atol=1e-10)
+    fewer = MappingProxyType({key: value for key, value in gates.HANDLERS.items() if key not in left_out})
+    monkeypatch.setattr(gates, "HANDLERS", fewer)
+    partial = pull_directions(states, states.hidden, masks, frozen=wiring)[0]
+    assert (partial - embedding).norm() > 1e-3 * embedding.norm()
+    with pytest.raises(UnsupportedModel, match="cannot be explained with frozen gates"):
+        whyalike.explain(LEFT, RIGHT, encoder=tiny_encoder(family, biases=False))
+
+
+class Cubed(nn.Module):
+    """An operation that is no known gate."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + x**3
+
+
+def test_a_model_with_an_unknown_nonlinearity_is_refused_not_explained_wrongly() -> None:
+    encoder = tiny_encoder("bert", dense=Cubed())
+    with pytest.raises(UnsupportedModel, match="it is not additive"):
+        whyalike.explain(LEFT, RIGHT, encoder=encoder)
+    assert whyalike.explain(LEFT, RIGHT, encoder=encoder, method="integrated_jacobians", layer=2).adds_up
+
+
+class Shift(nn.Module):
+    """Subtracts a constant from the embedding, as the exact models of the 2024 paper subtract their reference's."""
+
+    def __init__(self, by: dict[int, Tensor]) -> None:
+        super().__init__()
+        self.by = by
+
+    def forward(self, features: dict[str, Tensor]) -> dict[str, Tensor]:
+        shift = self.by.get(features["input_ids"].shape[1], 0.0)
+        return {**features, "sentence_embedding": features["sentence_embedding"] - shift}
+
+
+def shifted_encoder() -> whyalike.Encoder:
+    plain = tiny_encoder("bert", similarity="cosine")
+    by = {}
+    for text in (LEFT, RIGHT):
+        (batch,) = plain.batches(plain.read([text]), 100)
+        ids = batch.features["input_ids"].clone()
+        ids[:, 1:-1] = plain.reader.tokenizer.pad_token_id
+        by[batch.length] = plain.run({**batch.features, "input_ids": ids}, 0)[0]
+    plain.model.append(Shift(by))
+    return whyalike.load_encoder(plain.model, similarity="cosine")
+
+
+def test_a_shifted_encoder_needs_no_terms_with_integrated_jacobians() -> None:
+    method = whyalike.IntegratedJacobians(tolerance=1e-8)
+    e = whyalike.explain(LEFT, RIGHT, encoder=shifted_encoder(), method=method)
+    assert e.matrix.sum() == pytest.approx(e.score, abs=1e-6)
+    assert abs(e.left_terms).max() < 1e-6
+    assert abs(e.constant) < 1e-6
+
+
+def test_a_constant_that_is_no_known_bias_goes_to_the_remainder() -> None:
+    encoder, plain = shifted_encoder(), tiny_encoder("bert")
+    with_shift, without = (whyalike.contributions([LEFT], encoder=each)[0] for each in (encoder, plain))
+    np.testing.assert_allclose(with_shift.tokens, without.tokens, atol=1e-12)
+    assert np.linalg.norm(with_shift.remainder - without.remainder) > 0.1
+
+
+def test_wiring_finds_gated_products_and_unused_projections_by_itself() -> None:
+    found = {}
+    for family in ("bert", "qwen3"):
+        encoder = tiny_encoder(family)
+        (batch,) = encoder.batches(encoder.read([LEFT]), 100)
+        found[family] = encoder.wiring(batch.features, 0)
+    assert found["bert"] == Wiring(frozenset(), frozenset({0, 1, 6, 7, 12, 13, 18}))  # queries, keys, and the pooler
+    assert found["qwen3"].gated == {0, 1, 2}

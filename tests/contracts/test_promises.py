@@ -1,0 +1,191 @@
+"""What every method promises on every encoder."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import whyalike
+from tests.families import FAMILIES, LEFT, RIGHT, tiny_encoder
+from whyalike.encoders.twin import Twin
+
+THIRD = "The dog runs under the old house."
+ADDING_UP = [name for name, method in whyalike.METHODS.items() if method.adds_up]
+
+
+@pytest.fixture(scope="module")
+def encoder() -> whyalike.Encoder:
+    return tiny_encoder("bert", dtype=torch.float32, pooling=("mean", "max"))
+
+
+def snapshot(model: Any) -> tuple[dict[str, bytes], list[Any]]:
+    weights = {key: value.numpy().tobytes() for key, value in model.state_dict().items()}
+    shape = [
+        (
+            name,
+            type(module),
+            sorted(vars(module)),
+            module.training,
+            len(module._forward_hooks),
+            len(module._forward_pre_hooks),
+        )
+        for name, module in model.named_modules()
+    ]
+    return weights, shape
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_score_and_embeddings_are_the_models_own(family: str) -> None:
+    encoder = tiny_encoder(family, normalize=True, dtype=torch.float32)
+    e = whyalike.explain(LEFT, RIGHT, encoder=encoder)
+    own = encoder.model.encode([LEFT, RIGHT])
+    np.testing.assert_allclose(encoder.embed([LEFT, RIGHT]), own, atol=1e-6)
+    assert e.score == pytest.approx(float(own[0] @ own[1]), abs=1e-6)
+
+
+@pytest.mark.parametrize("method", whyalike.METHODS)
+def test_swapping_the_texts_transposes_the_matrix(method: str, encoder: whyalike.Encoder) -> None:
+    one, other = (whyalike.explain(*pair, encoder=encoder, method=method) for pair in ((LEFT, RIGHT), (RIGHT, LEFT)))
+    np.testing.assert_allclose(one.swapped().matrix, other.matrix, atol=1e-12)
+    np.testing.assert_allclose(one.swapped().left_terms, other.left_terms, atol=1e-12)
+    assert one.score == pytest.approx(other.score, abs=1e-12)
+
+
+@pytest.mark.parametrize("method", whyalike.METHODS)
+def test_same_input_same_output_and_batching_changes_nothing(method: str, encoder: whyalike.Encoder) -> None:
+    pairs = [(LEFT, RIGHT), (THIRD, RIGHT), (LEFT, LEFT), (RIGHT, THIRD)]
+    together = list(whyalike.explain_pairs(pairs, encoder=encoder, method=method))
+    alone = [whyalike.explain(*pair, encoder=encoder, method=method) for pair in pairs]
+    for one, other in zip(together, alone, strict=True):
+        np.testing.assert_allclose(one.matrix, other.matrix, atol=2e-6)
+        assert one.left.text, one.right.text == (other.left.text, other.right.text)
+    again = whyalike.explain(*pairs[0], encoder=encoder, method=method)
+    np.testing.assert_array_equal(again.matrix, alone[0].matrix)
+
+
+def test_a_text_in_many_pairs_is_explained_once(encoder: whyalike.Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    original = whyalike.BiLRP.contributions
+
+    def counting(self: Any, encoder: Any, texts: Any, **options: Any) -> Any:
+        seen.extend(texts)
+        return original(self, encoder, texts, **options)
+
+    monkeypatch.setattr(whyalike.BiLRP, "contributions", counting)
+    list(whyalike.explain_pairs([(LEFT, RIGHT), (LEFT, THIRD), (THIRD, LEFT)], encoder=encoder))
+    assert sorted(seen) == sorted([LEFT, RIGHT, THIRD])
+
+
+@pytest.mark.parametrize("layer", [0, 1, 2, 3])
+@pytest.mark.parametrize("method", ADDING_UP)
+def test_adds_up_at_every_layer_and_unit(method: str, layer: int, encoder: whyalike.Encoder) -> None:
+    for unit in ("token", "word", "sentence"):
+        e = whyalike.explain(LEFT, RIGHT, encoder=encoder, method=method, layer=layer, unit=unit)  # type: ignore[arg-type]
+        assert e.adds_up
+        assert e.left.unit == unit
+
+
+@pytest.mark.parametrize("method", whyalike.METHODS)
+@pytest.mark.parametrize("unit", ["word", "sentence"])
+def test_one_tangent_per_unit_equals_the_sum_over_its_tokens(method: str, unit: Any, encoder: whyalike.Encoder) -> None:
+    text = "The old man plays guitar. A dog runs! Someone sings."
+    coarse = whyalike.contributions([text], encoder=encoder, method=method, unit=unit)[0]
+    fine = whyalike.contributions([text], encoder=encoder, method=method)[0].by(unit)
+    assert coarse.side.tokens == fine.side.tokens
+    np.testing.assert_allclose(coarse.tokens, fine.tokens, atol=1e-4)
+
+
+@pytest.mark.parametrize("method", ADDING_UP)
+def test_the_one_sided_view_equals_row_sums_plus_left_terms(method: str, encoder: whyalike.Encoder) -> None:
+    e = whyalike.explain(LEFT, RIGHT, encoder=encoder, method=method).by_word()
+    one = whyalike.explain_against(LEFT, RIGHT, encoder=encoder, method=method, unit="word")
+    np.testing.assert_allclose(one.values, e.one_sided().values, atol=1e-5)
+    assert one.rest == pytest.approx(e.one_sided().rest, abs=1e-5)
+    assert one.score == pytest.approx(e.score, abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ADDING_UP)
+def test_reverse_mode_gives_the_same(method: str) -> None:
+    wide, narrow = (tiny_encoder("bert", similarity="dot") for _ in range(2))
+    narrow.model.truncate_dim = 3  # fewer dimensions than tokens: backward passes are cheaper
+    reverse = whyalike.load_encoder(narrow.model, similarity="dot")
+    for text in (LEFT, RIGHT):
+        many, few = (whyalike.contributions([text], encoder=each, method=method)[0] for each in (wide, reverse))
+        np.testing.assert_allclose(few.tokens, many.tokens[:, :3], atol=2e-2 if "integrated" in method else 1e-10)
+
+
+def test_a_small_memory_budget_changes_nothing(encoder: whyalike.Encoder) -> None:
+    for method in ("bilrp", "hessian_product"):
+        roomy, tight = (
+            whyalike.contributions([RIGHT], encoder=encoder, method=method, budget=budget)[0] for budget in (2**30, 1)
+        )
+        np.testing.assert_allclose(tight.tokens, roomy.tokens, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", whyalike.METHODS)
+def test_the_model_is_as_it_was_after_success(method: str) -> None:
+    encoder = tiny_encoder("bert")
+    encoder.model.train()
+    before = snapshot(encoder.model)
+    whyalike.explain(LEFT, RIGHT, encoder=encoder, method=method, layer=1)
+    assert snapshot(encoder.model) == before
+
+
+def test_the_model_is_as_it_was_after_an_exception(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = tiny_encoder("bert")
+    before, right = snapshot(encoder.model), whyalike.explain(LEFT, RIGHT, encoder=encoder)
+    calls = 0
+    original = Twin._run_block
+
+    def failing(self: Twin, *args: Any, **kwargs: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 5:
+            raise MemoryError("in the middle of a pass")
+        return original(self, *args, **kwargs)
+
+    for block in encoder.twin.stages.modules():
+        if "forward" in vars(block) and getattr(block.forward, "func", None) == encoder.twin._run_block:
+            block.forward = type(block.forward)(failing, encoder.twin, *block.forward.args)
+    with pytest.raises(MemoryError):
+        whyalike.explain(LEFT, RIGHT, encoder=encoder)
+    assert snapshot(encoder.model) == before
+    np.testing.assert_array_equal(whyalike.explain(LEFT, RIGHT, encoder=encoder).matrix, right.matrix)
+
+
+def test_threads_with_different_methods_on_one_encoder_do_not_disturb_each_other() -> None:
+    encoder = tiny_encoder("bert")
+    jobs = [
+        ("bilrp", 0),
+        ("integrated_jacobians", 1),
+        ("hessian_product", 0),
+        ("bilrp", 2),
+        ("token_outputs", None),
+    ] * 3
+    pairs = [(LEFT, RIGHT), (THIRD, RIGHT), (RIGHT, LEFT)]
+
+    def run(job: tuple[str, int | None]) -> list[np.ndarray]:
+        found = whyalike.explain_pairs(pairs, encoder=encoder, method=job[0], layer=job[1])
+        return [e.matrix for e in found]
+
+    expected = [run(job) for job in jobs]
+    plain = encoder.embed([LEFT])
+    results: dict[int, Any] = {}
+
+    def work(number: int) -> None:
+        results[number] = run(jobs[number])
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(jobs))]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        np.testing.assert_array_equal(encoder.model.encode([LEFT]), plain)  # the user's model, in the user's thread
+    for thread in threads:
+        thread.join()
+    for number, matrices in enumerate(expected):
+        for one, other in zip(results[number], matrices, strict=True):
+            np.testing.assert_array_equal(one, other)

@@ -1,0 +1,147 @@
+"""The command line on the embedded model, and what the pictures show."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+import whyalike
+from tests.families import LEFT, RIGHT, tiny_encoder
+from whyalike import render
+from whyalike.cli import app, main
+from whyalike.render.scene import colour, ink, printable, scene_of
+
+PAIR = ("A man plays guitar.", "Someone makes music.")
+
+
+def run(*arguments: str, stdin: str | None = None) -> str:
+    result = CliRunner().invoke(app, list(arguments), input=stdin, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def fail(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    monkeypatch.setattr(sys, "argv", ["whyalike", *arguments])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    return int(stopped.value.code or 0), capsys.readouterr().err
+
+
+def test_explain_shows_the_matrix_the_pairs_and_the_parts_adding_up() -> None:
+    shown = run("explain", *PAIR)
+    assert "score 0.541" in shown
+    assert "guitar  ↔  music" in shown
+    assert "0.541 = 0.861 matrix − 0.339 left terms − 0.189 right terms + 0.207 constant" in shown
+
+
+def test_json_is_the_explanation_and_loads_back(tmp_path: Path) -> None:
+    printed = run("explain", *PAIR, "--json", "--by", "token", "--layer", "3", "--method", "token_outputs")
+    fields = json.loads(printed)
+    assert (fields["method"]["name"], fields["method"]["parameters"]["layer"]) == ("token_outputs", 3)
+    (tmp_path / "e.json").write_text(printed)
+    assert whyalike.load(tmp_path / "e.json").left.tokens[1] == "a"
+
+
+def test_texts_come_from_files_and_standard_input(tmp_path: Path) -> None:
+    (tmp_path / "left.txt").write_text(PAIR[0] + "\n")
+    shown = run("explain", f"@{tmp_path / 'left.txt'}", "-", stdin=PAIR[1] + "\n")
+    assert shown == run("explain", *PAIR)
+
+
+def test_html_and_png_are_written(tmp_path: Path) -> None:
+    run("explain", *PAIR, "--html", str(tmp_path / "e.html"), "--png", str(tmp_path / "e.png"))
+    assert (tmp_path / "e.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    page = (tmp_path / "e.html").read_text()
+    assert "guitar" in page
+    assert "http" not in page.replace('http-equiv="Content', "")
+
+
+def test_methods_and_models_are_listed() -> None:
+    shown = run("methods")
+    assert all(name in shown for name in whyalike.METHODS)
+    assert "all-MiniLM-L6-v2" in run("models")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("explain", "a", "b", "--method", "magic"), 1, "There is no method 'magic'. Known: bilrp"),
+        (("explain", "a", "b", "--layer", "7"), 1, "There is no layer 7 in 'all-MiniLM-L6-v2'"),
+        (("explain", "a", "b", "--model", "./nowhere"), 1, "there is no folder './nowhere'"),
+        (("explain", "@nowhere.txt", "b"), 1, "The file 'nowhere.txt' could not be read"),
+        (("explain", "-", "-"), 1, "Only one of the two texts can come from standard input"),
+        (("explain", "word " * 300, "b"), 1, "reads at most 256. Shorten it, or pass truncate=True"),
+        (("explain", "a", "b", "--prompts", "x"), 1, "--prompts takes two names"),
+        (("explain", "a"), 2, "Missing argument 'right'"),
+        (("explain", "a", "b", "--by", "letter"), 2, "Invalid value for '--by'"),
+    ],
+)
+def test_bad_calls_get_one_clear_line(
+    arguments: tuple[str, ...],
+    code: int,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    got, shown = fail(monkeypatch, capsys, *arguments)
+    assert got == code
+    assert message in " ".join(shown.replace("│", " ").split())
+    assert "Traceback" not in shown
+
+
+def test_truncation_and_missing_claims_are_shown() -> None:
+    assert "The left text was cut: 46 of its tokens" in run("explain", "word " * 300, "b", "--truncate")
+    assert "random makes no claim to add up" in run("explain", *PAIR, "--method", "random")
+    assert "integration error 0." in run("explain", *PAIR, "--method", "integrated_jacobians", "--layer", "5")
+
+
+@pytest.mark.parametrize("statement", ["import whyalike", "from whyalike.cli import app"])
+def test_importing_takes_no_torch(statement: str) -> None:
+    code = f"{statement}; import sys; sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_hostile_text_is_inert_everywhere() -> None:
+    hostile = "<script>alert(1)</script> \u202eevil\u202c \x1b[31m \"' </style> & music"
+    e = whyalike.explain(hostile, RIGHT, encoder=tiny_encoder("bert", dtype=torch.float32)).by_word()
+    page = render.to_html(e)
+    assert "<script" not in page
+    assert page.count("</style>") == 1
+    assert "\x1b" not in page
+    shown = render.to_terminal(e, colours=False)
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown + page.split("<body>")[1]
+    render.to_figure(e).to_dict()
+
+
+def test_every_medium_shows_the_same_scene() -> None:
+    e = whyalike.explain(LEFT, RIGHT, encoder=tiny_encoder("bert", dtype=torch.float32)).by_word()
+    line = scene_of(e).sum_line
+    assert line in render.to_terminal(e, width=160, colours=False)
+    assert line in render.to_html(e)
+    assert line in json.dumps(render.to_figure(e).to_dict(), ensure_ascii=False)
+    assert e._repr_html_() in render.to_html(e)
+
+
+def test_the_terminal_picture_is_stable() -> None:
+    e = whyalike.explain("a man", "the dog", encoder=tiny_encoder("bert", dtype=torch.float32)).by_word().spread()
+    lines = render.to_terminal(e, width=80, colours=False).splitlines()
+    assert lines[2].rstrip() == "left   [CLS] a man [SEP]"
+    assert lines[3].rstrip() == "right  [CLS] the dog [SEP]"
+    assert lines[5].split() == ["[CLS]", "the", "dog", "[SEP]"]
+    assert len(lines[6].split()) == 5
+
+
+def test_colours_meet_at_zero_and_ink_stays_readable() -> None:
+    assert colour(0.0, 1.0) == colour(-0.0, 1.0)
+    assert colour(5.0, 1.0) == colour(1.0, 1.0) != colour(-1.0, 1.0)
+    for value in (-1.0, -0.5, 0.0, 0.5, 1.0):
+        back = colour(value, 1.0)
+        assert abs(sum(back) / 3 - sum(ink(back)) / 3) > 70
+    assert printable("a\x00b") == "a�b"

@@ -1,0 +1,72 @@
+"""Tables are complete, documents name everything, doors hold."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import whyalike
+from whyalike.cli import app
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted((ROOT / "src/whyalike").rglob("*.py"))
+
+
+def test_all_is_what_there_is() -> None:
+    assert sorted(whyalike.__all__) == sorted(whyalike._HOMES)
+    for name in whyalike.__all__:
+        assert getattr(whyalike, name) is not None
+
+
+def test_every_method_is_in_the_table_and_in_the_documents() -> None:
+    named = {
+        match
+        for path in (ROOT / "src/whyalike/methods").glob("*.py")
+        for match in re.findall(r'name: ClassVar\[str\] = "(\w+)"', path.read_text())
+    }
+    assert named == set(whyalike.METHODS)
+    documents = (ROOT / "README.md").read_text() + (ROOT / "docs/architecture.md").read_text()
+    assert all(f"`{name}`" in documents for name in whyalike.METHODS)
+
+
+def test_every_command_is_in_the_readme() -> None:
+    commands = [command.name for command in app.registered_commands]
+    assert all(f"whyalike {name}" in (ROOT / "README.md").read_text() for name in commands)
+
+
+def test_heavy_libraries_have_one_door() -> None:
+    doors = {
+        "altair": {"render/figure.py"},
+        "vl_convert": {"render/figure.py"},
+        "sentencex": {"encoders/tokens.py"},
+        "torch.func": {"methods/tangents.py"},
+    }
+    for library, allowed in doors.items():
+        found = {
+            str(path.relative_to(ROOT / "src/whyalike"))
+            for path in SOURCES
+            if re.search(rf"^\s*(import|from) [\w.]*\b{library}\b", path.read_text(), re.MULTILINE)
+        }
+        assert found == allowed, library
+    transformers = [
+        p for p in SOURCES if re.search(r"^\s*(import|from) (sentence_)?transformers", p.read_text(), re.MULTILINE)
+    ]
+    assert {p.parent.name for p in transformers} <= {"encoders", "cli"}
+
+
+def test_no_pickles_and_no_remote_code_by_default() -> None:
+    text = "\n".join(path.read_text() for path in SOURCES)
+    assert "pickle" not in text
+    assert "torch.load" not in text
+    assert "trust_remote_code=True" not in text
+
+
+def test_no_file_outgrows_its_reader() -> None:
+    long = {path.name: count for path in SOURCES if (count := len(path.read_text().splitlines())) > 400}
+    assert not long
+
+
+def test_no_module_takes_the_name_of_a_function() -> None:
+    # Importing whyalike.explain, a module, would put it in the place of whyalike.explain, the function.
+    modules = {path.stem for path in (ROOT / "src/whyalike").glob("*.py")}
+    assert not modules & (set(whyalike.__all__) - set(whyalike._MODULES))
