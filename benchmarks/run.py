@@ -156,7 +156,7 @@ def integrated_jacobians(encoder: whyalike.Encoder, length: int, tolerance: floa
     text = text_of(length)
     method = IntegratedJacobians(tolerance=tolerance)
     (batch,) = encoder.batches(encoder.read([text]), 10**9)
-    (path,), _ = method._paths(encoder, batch)
+    (path,), _ = method.paths(encoder, batch)
     start, end = path.value(np.array([0.0, 1.0]))
     steps, error = 16, np.inf
     while error > tolerance:
@@ -198,7 +198,7 @@ def one_sided(encoder: whyalike.Encoder, length: int, rounds: int) -> dict[str, 
     text, other = text_of(length), text_of(length, 1)
     method = IntegratedJacobians(steps=12, rule="gauss")
     (batch,) = encoder.batches(encoder.read([text]), 10**9)
-    (path,), _ = method._paths(encoder, batch)
+    (path,), _ = method.paths(encoder, batch)
     towards = encoder.run(next(encoder.batches(encoder.read([other]), 10**9)).features, 0)[0]
 
     def score(hidden: torch.Tensor) -> torch.Tensor:

@@ -115,11 +115,15 @@ def fit(gate: Tensor, rows: int) -> Tensor:
     return gate.repeat(rows // gate.shape[0], *[1] * (gate.ndim - 1))
 
 
-def times(x: Tensor, gate: Tensor) -> Tensor:
-    """``x`` times a gate that may hold one round of its rows, without repeating the gate in memory."""
+def times(x: Tensor, gate: Tensor, *, ours: bool = False) -> Tensor:
+    """``x`` times a gate that may hold one round of its rows, without repeating the gate in memory.
+
+    Where ``x`` is ours (nothing else reads it) and nothing is differentiated, the product takes its place.
+    """
     if x.shape[0] == gate.shape[0]:
         return x * gate
-    return (x.unflatten(0, (-1, gate.shape[0])) * gate).flatten(0, 1)
+    rounds = x.unflatten(0, (-1, gate.shape[0]))
+    return (rounds.mul_(gate) if ours and torch.is_inference_mode_enabled() else rounds * gate).flatten(0, 1)
 
 
 # --- handlers: handler(gates, function, *the function's own arguments) ------------------------------------------------
@@ -153,7 +157,7 @@ def layer_norm(
         scale = (_wide(input).var(axes, correction=0, keepdim=True) + eps).rsqrt().to(input.dtype)
         return scale if weight is None else scale * weight
 
-    output = times(input - input.mean(axes, keepdim=True), gates.keeper.keep(gate))
+    output = times(input - input.mean(axes, keepdim=True), gates.keeper.keep(gate), ours=True)
     return output + bias if bias is not None and gates.keeper.keeps_biases else output
 
 
@@ -215,7 +219,9 @@ def attention(
     # All rounds of a text meet the same probabilities: lay them side by side and multiply once.
     rounds = value.unflatten(0, (-1, probabilities.shape[0]))
     beside = rounds.permute(1, 2, 3, 0, 4).flatten(3)
-    return (probabilities @ beside).unflatten(3, (len(rounds), -1)).permute(3, 0, 1, 2, 4).flatten(0, 1)
+    output = (probabilities @ beside).unflatten(3, (len(rounds), -1))
+    # Written with heads innermost: every model next puts a token's heads side by side, which then costs nothing.
+    return output.permute(3, 0, 2, 1, 4).flatten(0, 1).transpose(1, 2)
 
 
 def attention_probabilities(

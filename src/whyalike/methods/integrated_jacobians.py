@@ -57,13 +57,13 @@ class IntegratedJacobians(Method):
             )
 
     def images(self, encoder: Encoder, batch: Batch, cut: Cut, budget: int) -> Images:
-        paths, embedding = self._paths(encoder, batch)
+        paths, embedding = self.paths(encoder, batch)
         units = torch.zeros(
             len(cut.masks), len(paths), embedding.shape[-1], dtype=embedding.dtype, device=embedding.device
         )
         measured = []
         for row, path in enumerate(paths):
-            rule = self._rule(path)
+            rule = self.rule_of(path)
             masks = cut.masks[:, row]
             moving = (
                 (directions := path.change[0] * masks[..., None]).flatten(1).any(-1)
@@ -76,21 +76,23 @@ class IntegratedJacobians(Method):
     def totals(
         self, encoder: Encoder, batch: Batch, towards: Float[Tensor, dim]
     ) -> tuple[Float[Tensor, tokens], Float[Tensor, dim]]:
-        (path,), embedding = self._paths(encoder, batch)
-        rule = self._rule(path)
+        (path,), embedding = self.paths(encoder, batch)
+        rule = self.rule_of(path)
         states = path.at(rule.nodes)
         gradients = pull_one(states, states.hidden, towards.expand(len(rule.nodes), -1))
         weights = torch.as_tensor(rule.weights, dtype=gradients.dtype, device=gradients.device)
         return (torch.einsum("s,sth->th", weights, gradients) * path.change[0]).sum(-1), embedding[0]
 
-    def _paths(self, encoder: Encoder, batch: Batch) -> tuple[list[Path], Float[Tensor, "batch dim"]]:
+    def paths(self, encoder: Encoder, batch: Batch) -> tuple[list[Path], Float[Tensor, "batch dim"]]:
+        """The way from reference to text, for each text of a batch, and the embeddings."""
         if self.normalize == "path" and encoder.record.similarity == "dot":
             raise BadInput("normalize='path' differentiates a cosine; this encoder compares by dot. Use 'endpoint'.")
         states, embedding = states_at(encoder, batch, self.layer_in(encoder), self.normalize == "path")
         start = reference_states(encoder, batch, states.layer, self.reference, self.reference_positions)
         return [Path(_one(states, row), start[row : row + 1]) for row in range(len(start))], embedding
 
-    def _rule(self, path: Path) -> Rule:
+    def rule_of(self, path: Path) -> Rule:
+        """The nodes this method integrates with on a path. Costs one direction per node tried, not one per token."""
         if self.steps is not None:
             return fixed_rule(self.rule, self.steps, path.speed, path.value)
         return cheapest_rule(path.speed, path.value, self.tolerance, self.max_steps)
