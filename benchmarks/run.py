@@ -117,7 +117,7 @@ def best_limit(encoder: whyalike.Encoder, texts: list[str]) -> Callable[[], None
 def papers_bilrp(encoder: whyalike.Encoder, text: str, dimensions: int) -> Callable[[], None]:
     """One forward pass and ``dimensions`` backward passes through the frozen network."""
     (batch,) = encoder.batches(encoder.read([text]), 10**9)
-    wiring = encoder.wiring(batch.features, 0)
+    wiring = encoder.wiring(0)
 
     def run() -> None:
         states, _ = states_at(encoder, batch, 0)
@@ -133,7 +133,7 @@ def papers_bilrp(encoder: whyalike.Encoder, text: str, dimensions: int) -> Calla
 
 def bilrp(encoder: whyalike.Encoder, length: int, rounds: int, dimensions: int) -> dict[str, Any]:
     text = text_of(length)
-    many = [text_of(length, seed) for seed in range(32 if length < 128 else 4)]
+    many = [text_of(length, seed) for seed in range(32 if length < 128 else 4 if encoder.record.dim < 700 else 1)]
 
     def one() -> None:
         whyalike.contributions([text], encoder=encoder, progress=False)
@@ -256,6 +256,12 @@ def machine() -> dict[str, Any]:
     }
 
 
+def write(path: Path, result: dict[str, Any]) -> None:
+    """What is known so far, so that a run that is stopped leaves its figures."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(result, indent=1) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
@@ -280,11 +286,11 @@ def main() -> None:
                     integrated_jacobians(encoder, length, tolerance, given.dimensions) for tolerance in (1e-2, 1e-3)
                 ]
             print(model, length, json.dumps(found), file=sys.stderr, flush=True)
+            write(given.out / f"{model}.json", result)
         if "memory" in given.only:
             result["memory"] = peak_memory(model, 512, 2**30)
             print(model, json.dumps(result["memory"]), file=sys.stderr, flush=True)
-        given.out.mkdir(exist_ok=True)
-        (given.out / f"{model}.json").write_text(json.dumps(result, indent=1) + "\n")
+        write(given.out / f"{model}.json", result)
 
 
 if __name__ == "__main__":

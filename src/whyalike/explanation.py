@@ -46,8 +46,8 @@ class Contributions:
 
     side: Side
     tokens: Float[np.ndarray, "tokens space"]
-    remainder: Float[np.ndarray, space]  # biases, or the reference: what no token owns
-    embedding: Float[np.ndarray, dim]
+    remainder: Float[np.ndarray, "space"]  # biases, or the reference: what no token owns
+    embedding: Float[np.ndarray, "dim"]
     method: MethodRecord
     model: ModelRecord
     measured: Measured = field(default_factory=dict)
@@ -77,12 +77,13 @@ class OneSided:
     """
 
     side: Side
-    values: Float[np.ndarray, tokens]
+    values: Float[np.ndarray, "tokens"]
     rest: float  # ⟨ρ, e'⟩ / Z: what no token of this text owns
     score: float
-    other: str
+    other: Side
     method: MethodRecord
     model: ModelRecord
+    measured: Measured = field(default_factory=dict)
 
     @property
     def residual(self) -> float:
@@ -106,8 +107,8 @@ class Explanation:
     left: Side
     right: Side
     matrix: Float[np.ndarray, "left right"]
-    left_terms: Float[np.ndarray, left]
-    right_terms: Float[np.ndarray, right]
+    left_terms: Float[np.ndarray, "left"]
+    right_terms: Float[np.ndarray, "right"]
     constant: float
     score: float
     method: MethodRecord
@@ -147,16 +148,16 @@ class Explanation:
         """The strongest pairs, largest value first. ``text_only`` leaves special tokens and the prompt out."""
         labels = self.left.labels, self.right.labels
         order = np.argsort(-self.matrix, axis=None, kind="stable")
-        pairs = []
+        pairs: list[Pair] = []
         for flat in order:
+            if len(pairs) >= count:
+                break
             row, column = map(int, np.unravel_index(flat, self.matrix.shape))
             kinds = self.left.kinds[row], self.right.kinds[column]
             if not text_only or kinds == ("text", "text"):
                 pairs.append(
                     Pair(labels[0][row], labels[1][column], float(self.matrix[row, column]), row, column, kinds)
                 )
-            if len(pairs) >= count:
-                break
         return pairs
 
     def swapped(self) -> Explanation:
@@ -189,7 +190,8 @@ class Explanation:
             + np.outer(left, right) * self.constant
         )
         nothing = np.zeros_like(self.left_terms), np.zeros_like(self.right_terms)
-        return replace(self, matrix=matrix, left_terms=nothing[0], right_terms=nothing[1], constant=0.0)
+        method = replace(self.method, parameters={**self.method.parameters, "spread": how})  # the result says so
+        return replace(self, matrix=matrix, left_terms=nothing[0], right_terms=nothing[1], constant=0.0, method=method)
 
     def one_sided(self) -> OneSided:
         """What each unit of the left text adds to the score, all of the right text taken together."""
@@ -198,9 +200,10 @@ class Explanation:
             values=self.matrix.sum(1) + self.left_terms,
             rest=float(self.right_terms.sum()) + self.constant,
             score=self.score,
-            other=self.right.text,
+            other=self.right,
             method=self.method,
             model=self.model,
+            measured=self.measured.get("left", {}),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -228,14 +231,14 @@ class Explanation:
 
 
 def _sum_rows(
-    rows: Float[np.ndarray, tokens * rest], labels: Int[np.ndarray, tokens], count: int
-) -> Float[np.ndarray, groups * rest]:
+    rows: Float[np.ndarray, "tokens *rest"], labels: Int[np.ndarray, "tokens"], count: int
+) -> Float[np.ndarray, "groups *rest"]:
     summed = np.zeros((count, *rows.shape[1:]), dtype=rows.dtype)
     np.add.at(summed, labels, rows)
     return summed
 
 
-def _weights(totals: Float[np.ndarray, tokens], how: str) -> Float[np.ndarray, tokens]:
+def _weights(totals: Float[np.ndarray, "tokens"], how: str) -> Float[np.ndarray, "tokens"]:
     sizes = np.abs(totals) if how == "proportional" else np.ones_like(totals)
     if not sizes.any():  # nothing to be in proportion to
         sizes = np.ones_like(totals)

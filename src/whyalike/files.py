@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,12 @@ def save(explanation: Explanation, path: str | os.PathLike[str]) -> Path:
     """Writes an explanation. The file appears whole or not at all."""
     target = Path(path)
     text = json.dumps(explanation.to_dict(), ensure_ascii=False, allow_nan=False)
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=target.parent, suffix=".part", delete=False) as part:
-        part.write(text)
-    os.replace(part.name, target)
+    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)
     return target
 
 
@@ -48,21 +50,21 @@ def explanation_from_dict(fields: Any, source: str = "the given value") -> Expla
             "Explain the pair again, or use the release that wrote the file."
         )
     try:
-        explanation = _build(fields)
+        explanation, stated = _build(fields), float(fields["residual"])
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedFile(
             f"{source} is damaged: {type(error).__name__}: {error}. Expected the fields of an Explanation."
         ) from error
-    if abs(explanation.residual - fields.get("residual", np.nan)) > 1e-9 * max(1.0, abs(explanation.score)):
+    if not abs(explanation.residual - stated) <= 1e-9 * max(1.0, abs(explanation.score)):  # also where either is NaN
         raise DamagedFile(
-            f"{source} is damaged: its parts leave {explanation.residual!r}, "
-            f"but it states a residual of {fields.get('residual')!r}."
+            f"{source} is damaged: its parts leave {explanation.residual!r}, but it states a residual of {stated!r}."
         )
     return explanation
 
 
 def _build(fields: dict[str, Any]) -> Explanation:
     left, right = (Side.from_dict(fields[name]) for name in ("left", "right"))
+    fields["method"]["parameters"]["layer"]  # every method has one
     return Explanation(
         left=left,
         right=right,

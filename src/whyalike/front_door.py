@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any
 
 import torch
 
@@ -126,6 +125,7 @@ def explain_against(
     unit: Unit = "token",
     prompts: tuple[str | None, str | None] = (None, None),
     truncate: bool = False,
+    budget: int = GIBIBYTE,
 ) -> OneSided:
     """What each unit of a (long) text adds to its score against a fixed other one.
 
@@ -145,19 +145,21 @@ def explain_against(
     towards = encoder.run(fixed.features, encoder.layers)[0][0]
     if chosen.record(encoder).parameters.get("normalize") == "path":
         towards = torch.nn.functional.normalize(towards, dim=-1)
-    totals, embedding = chosen.totals(encoder, own, towards)
+    totals = chosen.totals(encoder, own, towards, budget)
+    embedding = totals.embedding
     scale = 1.0
     if encoder.record.similarity == "cosine":
         scale = max(float(embedding.norm()), 1e-12) * max(float(towards.norm()), 1e-12)
-    values, score = to_numpy(totals).astype(float) / scale, float(embedding.double() @ towards.double()) / scale
+    values, score = to_numpy(totals.tokens).astype(float) / scale, float(embedding.double() @ towards.double()) / scale
     whole = OneSided(
         side=readings[0].side,
         values=values,
         rest=score - float(values.sum()),
         score=score,
-        other=other,
+        other=readings[1].side,
         method=chosen.record(encoder),
         model=encoder.record,
+        measured=totals.measured,
     )
     return whole.by(unit)
 
@@ -176,13 +178,17 @@ def _strings(texts: Iterable[str]) -> list[str]:
     for text in texts:
         if not isinstance(text, str):
             raise BadInput(f"A text should be a str; got {type(text).__name__}: {text!r:.60}.")
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            raise BadInput(
+                f"A text has characters that are not Unicode text (lone surrogates): {text!r:.60}. Decode it first."
+            )
     return texts
 
 
-def choose_method(method: str | Method, layer: int | None = None, **parameters: Any) -> Method:
+def choose_method(method: str | Method, layer: int | None = None) -> Method:
     """A method by name or as it is, at a layer where one is given."""
     if isinstance(method, Method):
         return method if layer is None else replace(method, layer=layer)  # type: ignore[type-var]
     if method not in METHODS:
         raise unknown("method", method, METHODS)
-    return METHODS[method](**parameters, **({} if layer is None else {"layer": layer}))
+    return METHODS[method]() if layer is None else METHODS[method](layer=layer)  # type: ignore[call-arg]

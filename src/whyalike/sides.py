@@ -27,8 +27,8 @@ class Side:
     tokens: tuple[str, ...]  # at unit "token" the tokenizer's own strings, else the characters covered
     kinds: tuple[Kind, ...]
     offsets: Int[np.ndarray, "tokens 2"]
-    word_of: Int[np.ndarray, tokens]  # the word each token lies in; -1 for what is not text
-    sentence_of: Int[np.ndarray, tokens]
+    word_of: Int[np.ndarray, "tokens"]  # the word each token lies in; -1 for what is not text
+    sentence_of: Int[np.ndarray, "tokens"]
     cut: int = 0  # how many tokens of the text the model did not read
 
     def __len__(self) -> int:
@@ -69,6 +69,12 @@ class Side:
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Side:
         count = len(fields["tokens"])
+        if (
+            fields["unit"] not in UNITS
+            or len(fields["kinds"]) != count
+            or not set(fields["kinds"]) <= set(get_args(Kind))
+        ):
+            raise ValueError(f"unit {fields['unit']!r} or kinds {fields['kinds']!r} do not fit {count} tokens")
         return cls(
             text=str(fields["text"]),
             unit=fields["unit"],
@@ -81,7 +87,7 @@ class Side:
         )
 
 
-def group(side: Side, unit: Unit) -> tuple[Side, Int[np.ndarray, tokens]]:
+def group(side: Side, unit: Unit) -> tuple[Side, Int[np.ndarray, "tokens"]]:
     """The side in larger units, and for each present unit the index of the one it went into.
 
     Text tokens of one word (sentence) become one unit; each special token stays alone; the prompt is one unit.
@@ -122,6 +128,6 @@ def _cover(offsets: Int[np.ndarray, "members 2"]) -> tuple[int, int]:
     return (int(solid[:, 0].min()), int(solid[:, 1].max())) if len(solid) else (0, 0)
 
 
-def _surface(side: Side, indices: list[int], span: Int[np.ndarray, 2]) -> str:
+def _surface(side: Side, indices: list[int], span: Int[np.ndarray, "2"]) -> str:
     surface = side.text[span[0] : span[1]].strip() if side.kinds[indices[0]] == "text" else ""
     return surface or "".join(side.tokens[index] for index in indices)

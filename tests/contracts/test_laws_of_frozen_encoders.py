@@ -32,7 +32,7 @@ def test_freezing_changes_no_value(family: str) -> None:
     (batch,) = encoder.batches(encoder.read([LEFT]), 100)
     own = torch.from_numpy(encoder.embed([LEFT]))
     for keeper in (Detached(), Recorder()):
-        with torch.no_grad(), Gates(keeper, encoder.wiring(batch.features, 0)) as mode:
+        with torch.no_grad(), Gates(keeper, encoder.wiring(0)) as mode:
             frozen = encoder.twin.run(batch.features, Pass(0, when_reached=mode.start))
         torch.testing.assert_close(frozen, own, rtol=1e-12, atol=1e-12)
 
@@ -67,7 +67,7 @@ def test_leaving_out_any_gate_breaks_conservation(
     (batch,) = encoder.batches(encoder.read([LEFT]), 100)
     states, embedding = states_at(encoder, batch, 0)
     masks = torch.ones(1, 1, batch.length, dtype=torch.float64)
-    wiring = encoder.wiring(batch.features, 0)
+    wiring = encoder.wiring(0)
     whole = pull_directions(states, states.hidden, masks, frozen=wiring)[0]
     torch.testing.assert_close(whole, embedding, rtol=1e-10, atol=1e-10)
     fewer = MappingProxyType({key: value for key, value in gates.HANDLERS.items() if key not in left_out})
@@ -135,7 +135,6 @@ def test_wiring_finds_gated_products_and_unused_projections_by_itself() -> None:
     found = {}
     for family in ("bert", "qwen3"):
         encoder = tiny_encoder(family)
-        (batch,) = encoder.batches(encoder.read([LEFT]), 100)
-        found[family] = encoder.wiring(batch.features, 0)
+        found[family] = encoder.wiring(0)
     assert found["bert"] == Wiring(frozenset(), frozenset({0, 1, 6, 7, 12, 13, 18}))  # queries, keys, and the pooler
     assert found["qwen3"].gated == {0, 1, 2}

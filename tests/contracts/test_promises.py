@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import whyalike
-from tests.families import FAMILIES, LEFT, RIGHT, tiny_encoder
+from tests.families import FAMILIES, LEFT, RIGHT, tiny_encoder, tiny_model, tokenizer
 from whyalike.encoders.twin import Twin
 
 THIRD = "The dog runs under the old house."
@@ -45,6 +45,16 @@ def test_score_and_embeddings_are_the_models_own(family: str) -> None:
     own = encoder.model.encode([LEFT, RIGHT])
     np.testing.assert_allclose(encoder.embed([LEFT, RIGHT]), own, atol=1e-6)
     assert e.score == pytest.approx(float(own[0] @ own[1]), abs=1e-6)
+
+
+@pytest.mark.parametrize("family", ["bert", "qwen3", "modernbert"])
+def test_half_precision_models_are_explained_as_well_as_they_compute(family: str) -> None:
+    model = tiny_model(family).to(torch.bfloat16)
+    e = whyalike.explain(LEFT, RIGHT, encoder=whyalike.load_encoder(model, tokenizer=tokenizer(), pooling="mean"))
+    exact = whyalike.explain(LEFT, RIGHT, encoder=tiny_encoder(family))
+    assert e.matrix.dtype == np.float64
+    assert e.adds_up
+    assert np.corrcoef(e.matrix.ravel(), exact.matrix.ravel())[0, 1] > 0.98
 
 
 @pytest.mark.parametrize("method", whyalike.METHODS)
@@ -104,6 +114,8 @@ def test_the_one_sided_view_equals_row_sums_plus_left_terms(method: str, encoder
     e = whyalike.explain(LEFT, RIGHT, encoder=encoder, method=method).by_word()
     one = whyalike.explain_against(LEFT, RIGHT, encoder=encoder, method=method, unit="word")
     np.testing.assert_allclose(one.values, e.one_sided().values, atol=1e-5)
+    assert one.other.text == RIGHT
+    assert one.measured == e.measured["left"]
     assert one.rest == pytest.approx(e.one_sided().rest, abs=1e-5)
     assert one.score == pytest.approx(e.score, abs=1e-6)
 
@@ -119,7 +131,7 @@ def test_reverse_mode_gives_the_same(method: str) -> None:
 
 
 def test_a_small_memory_budget_changes_nothing(encoder: whyalike.Encoder) -> None:
-    for method in ("bilrp", "hessian_product"):
+    for method in ("bilrp", "hessian_product", "integrated_jacobians", "token_outputs"):
         roomy, tight = (
             whyalike.contributions([RIGHT], encoder=encoder, method=method, budget=budget)[0] for budget in (2**30, 1)
         )

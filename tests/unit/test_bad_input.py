@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import subprocess
 import sys
 
@@ -38,7 +39,7 @@ def test_unknown_parameters_of_a_method_are_refused_when_it_is_made() -> None:
     # In a process of its own: here, the shape checks would speak first.
     code = """
 import whyalike
-for wrong in ({"reference": "blank"}, {"reference_positions": "odd"}, {"normalize": "never"}, {"rule": "simpson"}):
+for wrong in ({"reference": "blank"}, {"reference_positions": "odd"}, {"normalize": "never"}, {"rule": "simpson", "steps": 2}):
     try:
         whyalike.IntegratedJacobians(**wrong)
     except whyalike.errors.UnknownName as error:
@@ -62,6 +63,15 @@ def test_a_text_too_long_is_an_error_unless_truncated_and_then_says_so(encoder: 
     assert e.score == pytest.approx(float(encoder.model.similarity(*encoder.model.encode([long, RIGHT]))), abs=1e-6)
 
 
+def test_a_tokenizer_that_cuts_on_the_left_is_followed() -> None:
+    words = copy.deepcopy(tokenizer())
+    words.truncation_side = "left"
+    encoder = whyalike.load_encoder(tiny_model("bert"), tokenizer=words, pooling="mean")
+    e = whyalike.explain("guitar " * 60 + "music", RIGHT, encoder=encoder, truncate=True)
+    assert e.left.tokens[-2:] == ("music", "[SEP]")
+    assert e.left.cut == 15
+
+
 def test_a_text_without_any_token_is_an_error() -> None:
     plain = tokenizer().__class__(
         tokenizer_object=tokenizer().backend_tokenizer.from_str(tokenizer().backend_tokenizer.to_str())
@@ -78,6 +88,24 @@ def test_texts_must_be_strings(encoder: whyalike.Encoder) -> None:
         whyalike.explain(None, RIGHT, encoder=encoder)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="takes a list of texts"):
         whyalike.contributions(LEFT, encoder=encoder)
+
+
+def test_text_that_is_no_unicode_is_refused(encoder: whyalike.Encoder) -> None:
+    with pytest.raises(BadInput, match="lone surrogates"):
+        whyalike.explain("caf\udce9", RIGHT, encoder=encoder)
+
+
+def test_nothing_in_nothing_out(encoder: whyalike.Encoder) -> None:
+    assert whyalike.contributions([], encoder=encoder) == []
+    assert list(whyalike.explain_pairs([], encoder=encoder)) == []
+    assert len(list(whyalike.explain_pairs([(LEFT, RIGHT)] * 257, encoder=encoder))) == 257
+
+
+def test_a_rule_without_steps_is_refused() -> None:
+    with pytest.raises(BadInput, match="goes with a number of steps"):
+        whyalike.IntegratedJacobians(rule="midpoint")
+    with pytest.raises(BadInput, match="max_steps at least 4"):
+        whyalike.IntegratedJacobians(max_steps=1)
 
 
 def test_an_unknown_model_is_refused_with_advice() -> None:

@@ -78,6 +78,7 @@ def test_methods_and_models_are_listed() -> None:
         (("explain", "-", "-"), 1, "Only one of the two texts can come from standard input"),
         (("explain", "word " * 300, "b"), 1, "reads at most 256. Shorten it, or pass truncate=True"),
         (("explain", "a", "b", "--prompts", "x"), 1, "--prompts takes two names"),
+        (("explain", "a", "b", "--html", "nowhere/x.html"), 1, "The folder of 'nowhere/x.html' does not exist"),
         (("explain", "a"), 2, "Missing argument 'right'"),
         (("explain", "a", "b", "--by", "letter"), 2, "Invalid value for '--by'"),
     ],
@@ -112,7 +113,7 @@ def test_hostile_text_is_inert_everywhere() -> None:
     e = whyalike.explain(hostile, RIGHT, encoder=tiny_encoder("bert", dtype=torch.float32)).by_word()
     page = render.to_html(e)
     assert "<script" not in page
-    assert page.count("</style>") == 1
+    assert page.count("</style>") == 2  # the page's and the picture's own
     assert "\x1b" not in page
     shown = render.to_terminal(e, colours=False)
     assert "\x1b" not in shown
@@ -131,7 +132,7 @@ def test_every_medium_shows_the_same_scene() -> None:
 
 def test_the_terminal_picture_is_stable() -> None:
     e = whyalike.explain("a man", "the dog", encoder=tiny_encoder("bert", dtype=torch.float32)).by_word().spread()
-    lines = render.to_terminal(e, width=80, colours=False).splitlines()
+    lines = render.to_terminal(e, width=120, colours=False).splitlines()
     assert lines[2].rstrip() == "left   [CLS] a man [SEP]"
     assert lines[3].rstrip() == "right  [CLS] the dog [SEP]"
     assert lines[5].split() == ["[CLS]", "the", "dog", "[SEP]"]
@@ -145,3 +146,8 @@ def test_colours_meet_at_zero_and_ink_stays_readable() -> None:
         back = colour(value, 1.0)
         assert abs(sum(back) / 3 - sum(ink(back)) / 3) > 70
     assert printable("a\x00b") == "a�b"
+    assert printable("می\u200cخواهم") == "می\u200cخواهم"
+
+
+def test_a_text_may_begin_with_an_at_sign() -> None:
+    assert "@ bob thanks" in run("explain", "@@bob thanks", "music")

@@ -73,6 +73,7 @@ def test_spreading_makes_the_matrix_alone_sum_to_the_score(e: whyalike.Explanati
     assert spread.matrix.sum() == pytest.approx(e.score, abs=1e-7)
     assert not spread.left_terms.any()
     assert spread.constant == 0
+    assert spread.method.parameters["spread"] == how
     assert spread.adds_up
 
 
@@ -92,6 +93,7 @@ def test_top_pairs_are_the_largest_cells_in_order(e: whyalike.Explanation) -> No
     assert all(e.matrix[pair.left_index, pair.right_index] == pair.value for pair in pairs)
     assert all(pair.kinds == ("text", "text") for pair in e.top_pairs(5, text_only=True))
     assert len(e.top_pairs(10**6)) == e.matrix.size
+    assert e.top_pairs(0) == []
 
 
 def test_swapping_twice_gives_the_same(e: whyalike.Explanation) -> None:
@@ -118,6 +120,12 @@ def test_an_explanation_reads_back_as_it_was(e: whyalike.Explanation, tmp_path: 
         (lambda text: text.replace('"left_terms"', '"left_trems"'), DamagedFile, "damaged: KeyError"),
         (lambda text: text.replace('"constant": ', '"constant": 1'), DamagedFile, "states a residual"),
         (lambda text: text.replace('"matrix": [[', '"matrix": [[1, '), DamagedFile, "damaged: ValueError"),
+        (lambda text: text.replace('"score": ', '"score": 9'), DamagedFile, "states a residual"),
+        (lambda text: text.replace('"constant": ', '"constant": NaN, "was": '), DamagedFile, "states a residual of"),
+        (lambda text: text.replace('"residual"', '"residue"'), DamagedFile, "damaged: KeyError"),
+        (lambda text: text.replace('"special"', '"strange"'), DamagedFile, "do not fit"),
+        (lambda text: text.replace('"unit": "token"', '"unit": "letter"'), DamagedFile, "unit 'letter'"),
+        (lambda text: text.replace('"layer": 0', '"depth": 0'), DamagedFile, "damaged: KeyError: 'layer'"),
         (lambda text: "\udcff".encode("utf-8", "surrogateescape").decode("latin1"), DamagedFile, "is not JSON"),
     ],
 )

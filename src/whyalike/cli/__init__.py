@@ -6,6 +6,7 @@ import sys
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from whyalike.cli import explain, methods, models
 from whyalike.errors import WhyalikeError
@@ -28,11 +29,7 @@ def main() -> None:
     try:
         app()
     except WhyalikeError as error:
-        Console(stderr=True, highlight=False, soft_wrap=True).print(f"[bold red]whyalike:[/] {_escape(str(error))}")
+        Console(stderr=True, highlight=False, soft_wrap=True).print(f"[bold red]whyalike:[/] {escape(str(error))}")
         sys.exit(1)
     except BrokenPipeError:
         sys.exit(0)
-
-
-def _escape(text: str) -> str:
-    return text.replace("[", r"\[")

@@ -23,7 +23,10 @@ class By(StrEnum):
 
 
 def command(
-    left: Annotated[str, typer.Argument(help="A text, `-` for standard input, or `@FILE` for a file's content.")],
+    left: Annotated[
+        str,
+        typer.Argument(help="A text, `-` for standard input, or `@FILE` (`@@…`: a text with an @)."),
+    ],
     right: Annotated[str, typer.Argument(help="The other text, given in the same ways.")],
     method: Annotated[str, typer.Option(help="How to explain; `whyalike methods` lists them.")] = "bilrp",
     model: Annotated[
@@ -52,6 +55,11 @@ def command(
     if left == right == "-":
         raise BadInput("Only one of the two texts can come from standard input. Give the other as text or @FILE.")
     texts = [_text(left), _text(right)]
+    for path in (html, png):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise BadInput(
+                f"The folder of {str(path)!r} does not exist, so nothing can be written there. Make it first."
+            )
     from whyalike.cli.progress import loading, quiet_models
 
     quiet_models()
@@ -88,6 +96,8 @@ def command(
 def _text(argument: str) -> str:
     if argument == "-":
         return sys.stdin.read().removesuffix("\n")
+    if argument.startswith("@@"):
+        return argument[1:]
     if not argument.startswith("@"):
         return argument
     try:

@@ -58,8 +58,7 @@ class Encoder:
                 f"{name!r} begins with {type(model[0]).__name__}, which is no transformer with a tokenizer. "
                 "Expected a sentence-transformers model whose first module is a Transformer."
             )
-        limit = model.max_seq_length
-        self.reader = Reader(tokenizer, limit if limit and limit < 10**9 else None, name)
+        self.reader = Reader(tokenizer, self.limit, name)
         stages = list(model)
         while stages and isinstance(stages[-1], Normalize):
             stages.pop()
@@ -72,7 +71,7 @@ class Encoder:
             pooling=pooling or _pooling_of(model),
             layers=layers,
             dim=int(model.get_embedding_dimension() or 0),
-            max_tokens=self.reader.max_tokens,
+            max_tokens=self.limit(),
             fingerprint=_fingerprint(model),
         )
         self._wirings: dict[int, Wiring] = {}
@@ -91,7 +90,16 @@ class Encoder:
 
     def embed(self, texts: Sequence[str], *, prompt: str | None = None) -> Float[np.ndarray, "texts dim"]:
         """What the model itself gives: `SentenceTransformer.encode`."""
-        return np.asarray(self.model.encode(list(texts), prompt=self.prompt_text(prompt), show_progress_bar=False))
+        training = self.model.training
+        with self.reader.lock:
+            found = self.model.encode(list(texts), prompt=self.prompt_text(prompt), show_progress_bar=False)
+        self.model.train(training)  # encode leaves a model in evaluation mode
+        return np.asarray(found)
+
+    def limit(self) -> int | None:
+        """How many tokens the model reads now; None where it states no limit."""
+        most = self.model.max_seq_length
+        return most if most and most < 10**9 else None
 
     def prompt_text(self, name: str | None) -> str:
         """The text of a prompt of the model's, by name; None is the model's default prompt, often none."""
@@ -139,12 +147,11 @@ class Encoder:
             )
         return layer
 
-    def wiring(self, features: Features, layer: int) -> Wiring:
+    def wiring(self, layer: int) -> Wiring:
         """How the model's calls hang together from a layer on. Found at first use; refuses a model that breaks the laws."""
         with self._wiring_lock:
             if layer not in self._wirings:
-                one = {key: value[:1] if isinstance(value, Tensor) else value for key, value in features.items()}
-                self._wirings[layer] = wire(self.twin, one, layer)
+                self._wirings[layer] = wire(self.twin, self._features(self.reader.read([PROBE], truncate=True)), layer)
         return self._wirings[layer]
 
     def run(self, features: Features, layer: int) -> tuple[Float[Tensor, "batch dim"], Pass]:

@@ -40,7 +40,8 @@ def load_encoder(
     ``model`` is nothing (the embedded all-MiniLM-L6-v2), a Hugging Face name or a path, a `SentenceTransformer` in
     memory, or a transformers model, which also needs ``tokenizer`` and ``pooling``. With ``pooling`` (one of
     sentence-transformers' names: mean, cls, max, lasttoken, weightedmean, mean_sqrt_len_tokens, or a tuple of them) a
-    path is read as a plain transformer with that pooling on top.
+    path is read as a plain transformer with that pooling on top, and reads as many tokens as its tokenizer allows.
+    ``device`` moves the model there, also one that is already in memory.
 
     >>> load_encoder()                                                                      # doctest: +SKIP
     Encoder('all-MiniLM-L6-v2', 6 layers, 384 wide, cosine)
@@ -55,7 +56,8 @@ def load_encoder(
         return Encoder(_around(model, tokenizer, pooling, device), _name_of(model), similarity=similarity)
     if tokenizer is not None:
         raise BadInput("A tokenizer is taken only together with a transformers model in memory. Leave it out.")
-    folder, name = (default_folder(), DEFAULT_NAME) if model is None else (str(model), str(model))
+    default = model is None or str(model) == DEFAULT_NAME
+    folder, name = (default_folder(), DEFAULT_NAME) if default else (str(model), str(model))
     with _clear_errors(name):
         _check_that_it_exists(folder)
         if pooling is not None:
@@ -156,8 +158,10 @@ def _text(device: str | torch.device | None) -> str | None:
 
 
 def _states_its_modules(folder: str) -> bool:
-    """Whether a model folder says what follows the transformer; hub models are taken at their word."""
-    return not Path(folder).is_dir() or (Path(folder) / "modules.json").exists()
+    """Whether a model says what follows its transformer."""
+    if Path(folder).is_dir():
+        return (Path(folder) / "modules.json").exists()
+    return isinstance(try_to_load_from_cache(folder, "modules.json"), str)
 
 
 @contextmanager

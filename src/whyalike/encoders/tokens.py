@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -37,17 +37,19 @@ class Reading:
 class Reader:
     """Reads texts with a fast tokenizer. One at a time: fast tokenizers are not safe to share between threads."""
 
-    def __init__(self, tokenizer: Any, max_tokens: int | None, model_name: str) -> None:
+    def __init__(self, tokenizer: Any, limit: Callable[[], int | None], model_name: str) -> None:
         if not getattr(tokenizer, "is_fast", False):
             raise UnsupportedModel(
                 f"The tokenizer of {model_name!r} ({type(tokenizer).__name__}) is not a fast one, so its tokens cannot "
                 "be tied to characters. Convert the model to a fast tokenizer (tokenizer.json), then load it again."
             )
-        self.tokenizer, self.max_tokens, self.model_name = tokenizer, max_tokens, model_name
+        self.tokenizer, self.limit, self.model_name = tokenizer, limit, model_name
         self.lock = threading.Lock()
 
     def read(self, texts: Sequence[str], *, prompt: str = "", truncate: bool = False) -> list[Reading]:
         """One reading per text. Too long a text is an error, or, with ``truncate``, a reading that says so."""
+        if not texts:
+            return []
         with self.lock:
             whole = self.tokenizer(
                 [prompt + text for text in texts],
@@ -72,7 +74,7 @@ class Reader:
             raise EmptyText(
                 f"The text {text!r} has no token for {self.model_name!r}, which adds none of its own. Give it some text."
             )
-        limit = self.max_tokens
+        limit = self.limit()
         cut = max(0, len(ids) - limit) if limit is not None else 0
         if cut and not truncate:
             raise TextTooLong(
@@ -80,7 +82,7 @@ class Reader:
                 f"Shorten it, or pass truncate=True to explain the first {limit} and record the cut in the result."
             )
         if cut:
-            keep = _kept_by_truncation(special, cut)
+            keep = _kept_by_truncation(special, cut, getattr(self.tokenizer, "truncation_side", "right"))
             ids, spans, special = [ids[i] for i in keep], [spans[i] for i in keep], [special[i] for i in keep]
         kinds = tuple(_kind(bool(flag), span, len(prompt)) for flag, span in zip(special, spans, strict=True))
         shifted = [
@@ -119,16 +121,16 @@ def _kind(special: bool, span: Span, prompt_length: int) -> Kind:
     return "prompt" if prompt_length and span[1] <= prompt_length else "text"
 
 
-def _kept_by_truncation(special: list[int], cut: int) -> list[int]:
-    """Truncation removes the last tokens that are not special ones; what the tokenizer adds at the end stays."""
+def _kept_by_truncation(special: list[int], cut: int, side: str) -> list[int]:
+    """Truncation removes tokens of the text, mostly the last; what the tokenizer adds at either end stays."""
     droppable = [index for index, flag in enumerate(special) if not flag]
-    dropped = set(droppable[len(droppable) - cut :])
+    dropped = set(droppable[:cut] if side == "left" else droppable[len(droppable) - cut :])
     return [index for index in range(len(special)) if index not in dropped]
 
 
 def _parents(
     offsets: Int[np.ndarray, "tokens 2"], kinds: tuple[Kind, ...], spans: list[Span]
-) -> Int[np.ndarray, tokens]:
+) -> Int[np.ndarray, "tokens"]:
     """The span each text token begins in; one that begins between two belongs to the next; -1 for what is not text."""
     text = np.array([kind == "text" for kind in kinds], dtype=bool)
     ends = np.array([end for _, end in spans], dtype=np.int64)

@@ -137,7 +137,7 @@ def _check(twin: Twin, features: Features, layer: int, wiring: Wiring) -> Wiring
         without[0] - (without[1] if constant else 0) - (at_x - at_zero)
     )
     # Normalisations of many models compute in float32 whatever the model's type, so float32 is the best to expect.
-    tolerance = 200 * max(torch.finfo(own.dtype).eps, torch.finfo(torch.float32).eps)
+    tolerance = max(200 * torch.finfo(torch.float32).eps, 8 * torch.finfo(own.dtype).eps)
     for law, difference in unequal.items():
         error = float((difference.norm() / size).nan_to_num(float("inf")))
         if not error <= tolerance:

@@ -12,8 +12,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from whyalike.encoders.encoder import Batch, Encoder
-from whyalike.methods.method import Cut, Images, Method, totals_by_images
-from whyalike.methods.tangents import directions_of, states_at
+from whyalike.methods.method import Cut, Images, Method, Totals, totals_by_images
+from whyalike.methods.tangents import states_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,11 @@ class TokenEmbeddings(Method):
 
     def images(self, encoder: Encoder, batch: Batch, cut: Cut, budget: int) -> Images:
         states, embedding = states_at(encoder, batch, self.layer_in(encoder))
-        units = directions_of(states.hidden, cut.masks).sum(2)
-        return Images(units, torch.zeros_like(units[0]), embedding, [{} for _ in batch.readings])
+        units = torch.einsum("ubt,bth->ubh", cut.masks, states.hidden)
+        return Images(units, embedding, [{} for _ in batch.readings])
 
-    def totals(
-        self, encoder: Encoder, batch: Batch, towards: Float[Tensor, dim]
-    ) -> tuple[Float[Tensor, tokens], Float[Tensor, dim]]:
-        return totals_by_images(self, encoder, batch, towards)
+    def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
+        return totals_by_images(self, encoder, batch, towards, budget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +52,10 @@ class Random(Method):
         tokens = torch.as_tensor(np.stack(drawn), dtype=embedding.dtype, device=embedding.device)
         tokens = tokens * (embedding.norm(dim=-1) / (batch.length * embedding.shape[-1]) ** 0.5)[:, None, None]
         units = torch.einsum("ubt,btd->ubd", cut.masks, tokens)
-        return Images(units, torch.zeros_like(embedding), embedding, [{} for _ in batch.readings])
+        return Images(units, embedding, [{} for _ in batch.readings])
 
-    def totals(
-        self, encoder: Encoder, batch: Batch, towards: Float[Tensor, dim]
-    ) -> tuple[Float[Tensor, tokens], Float[Tensor, dim]]:
-        return totals_by_images(self, encoder, batch, towards)
+    def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
+        return totals_by_images(self, encoder, batch, towards, budget)
 
     def _draw(self, text: str, tokens: int, encoder: Encoder) -> Float[np.ndarray, "tokens dim"]:
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from whyalike.encoders.encoder import Batch, Encoder
-from whyalike.methods.method import Cut, Images, Method
+from whyalike.methods.method import Cut, Images, Method, Totals
 from whyalike.methods.tangents import frozen_images, pull_one, states_at
 
 
@@ -29,12 +29,10 @@ class BiLRP(Method):
 
     def images(self, encoder: Encoder, batch: Batch, cut: Cut, budget: int) -> Images:
         units, embedding = frozen_images(encoder, batch, self.layer_in(encoder), cut.masks, budget)
-        return Images(units, embedding - units.sum(0), embedding, [{} for _ in batch.readings])
+        return Images(units, embedding, [{} for _ in batch.readings])
 
-    def totals(
-        self, encoder: Encoder, batch: Batch, towards: Float[Tensor, dim]
-    ) -> tuple[Float[Tensor, tokens], Float[Tensor, dim]]:
+    def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
         layer = self.layer_in(encoder)
         states, embedding = states_at(encoder, batch, layer)
-        gradient = pull_one(states, states.hidden, towards[None], frozen=encoder.wiring(batch.features, layer))
-        return (gradient * states.hidden).sum(-1)[0], embedding[0]
+        gradient = pull_one(states, states.hidden, towards[None], frozen=encoder.wiring(layer))
+        return Totals((gradient * states.hidden).sum(-1)[0], embedding[0], {})

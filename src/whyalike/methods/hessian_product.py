@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from whyalike.encoders.encoder import Batch, Encoder
-from whyalike.methods.method import Cut, Images, Method
+from whyalike.methods.method import Cut, Images, Method, Totals
 from whyalike.methods.tangents import pull_one, states_at, true_images
 
 
@@ -29,11 +29,9 @@ class HessianProduct(Method):
     def images(self, encoder: Encoder, batch: Batch, cut: Cut, budget: int) -> Images:
         states, embedding = states_at(encoder, batch, self.layer_in(encoder))
         units = true_images(states, states.hidden, states.hidden, cut.masks, budget)
-        return Images(units, embedding - units.sum(0), embedding, [{} for _ in batch.readings])
+        return Images(units, embedding, [{} for _ in batch.readings])
 
-    def totals(
-        self, encoder: Encoder, batch: Batch, towards: Float[Tensor, dim]
-    ) -> tuple[Float[Tensor, tokens], Float[Tensor, dim]]:
+    def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
         states, embedding = states_at(encoder, batch, self.layer_in(encoder))
         gradient = pull_one(states, states.hidden, towards[None])
-        return (gradient * states.hidden).sum(-1)[0], embedding[0]
+        return Totals((gradient * states.hidden).sum(-1)[0], embedding[0], {})

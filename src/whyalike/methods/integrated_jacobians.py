@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args
 
@@ -9,15 +10,18 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.utils._pytree import tree_map
 
 from whyalike.encoders.encoder import Batch, Encoder
 from whyalike.encoders.references import Positions, Reference, reference_states
 from whyalike.encoders.twin import tile
 from whyalike.errors import BadInput, unknown
 from whyalike.explanation import Measured
-from whyalike.methods.method import Cut, Images, Method
+from whyalike.methods.method import Cut, Images, Method, Totals
 from whyalike.methods.quadrature import RULES, Rule, cheapest_rule, fixed_rule
-from whyalike.methods.tangents import GIBIBYTE, States, pull_one, push_directions, states_at, true_images
+from whyalike.methods.tangents import GIBIBYTE, States, pull_one, push_directions, rows_at_once, states_at, true_images
+
+STEPS_TOGETHER = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ class IntegratedJacobians(Method):
     normalize: Literal["endpoint", "path"] = "endpoint"
     max_steps: int = 3000
     steps: int | None = None
-    rule: str = "right_endpoint"  # used only with ``steps``
+    rule: str | None = None  # goes with ``steps``; the papers' right-endpoint sum where none is named
 
     def __post_init__(self) -> None:
         if self.reference not in get_args(Reference):
@@ -49,15 +53,20 @@ class IntegratedJacobians(Method):
             raise unknown("kind of reference positions", self.reference_positions, get_args(Positions))
         if self.normalize not in ("endpoint", "path"):
             raise unknown("normalize", self.normalize, ("endpoint", "path"))
-        if self.rule not in RULES:
+        if self.rule is not None and self.rule not in RULES:
             raise unknown("rule", self.rule, RULES)
-        if not self.tolerance > 0 or self.max_steps < 1 or (self.steps is not None and self.steps < 1):
+        if self.rule is not None and self.steps is None:
             raise BadInput(
-                f"tolerance, max_steps and steps should be positive; got {self.tolerance}, {self.max_steps}, {self.steps}."
+                f"The rule {self.rule!r} goes with a number of steps. Give steps as well, or only a tolerance."
+            )
+        if not self.tolerance > 0 or self.max_steps < 4 or (self.steps is not None and self.steps < 1):
+            raise BadInput(
+                "tolerance and steps should be positive and max_steps at least 4; "
+                f"got {self.tolerance}, {self.steps} and {self.max_steps}."
             )
 
     def images(self, encoder: Encoder, batch: Batch, cut: Cut, budget: int) -> Images:
-        paths, embedding = self.paths(encoder, batch)
+        paths, embedding = self.paths(encoder, batch, budget)
         units = torch.zeros(
             len(cut.masks), len(paths), embedding.shape[-1], dtype=embedding.dtype, device=embedding.device
         )
@@ -65,36 +74,36 @@ class IntegratedJacobians(Method):
         for row, path in enumerate(paths):
             rule = self.rule_of(path)
             masks = cut.masks[:, row]
-            moving = (
-                (directions := path.change[0] * masks[..., None]).flatten(1).any(-1)
-            )  # a special token is its own reference
+            moving = masks @ path.change[0].abs().sum(-1) > 0  # a special token is its own reference
             if moving.any():
-                units[moving, row] = path.integrate(rule, directions[moving], masks[moving], budget)
+                units[moving, row] = path.integrate(rule, masks[moving])
             measured.append(_measured(rule))
-        return Images(units, embedding - units.sum(0), embedding, measured)
+        return Images(units, embedding, measured)
 
-    def totals(
-        self, encoder: Encoder, batch: Batch, towards: Float[Tensor, dim]
-    ) -> tuple[Float[Tensor, tokens], Float[Tensor, dim]]:
-        (path,), embedding = self.paths(encoder, batch)
+    def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
+        (path,), embedding = self.paths(encoder, batch, budget)
         rule = self.rule_of(path)
-        states = path.at(rule.nodes)
-        gradients = pull_one(states, states.hidden, towards.expand(len(rule.nodes), -1))
-        weights = torch.as_tensor(rule.weights, dtype=gradients.dtype, device=gradients.device)
-        return (torch.einsum("s,sth->th", weights, gradients) * path.change[0]).sum(-1), embedding[0]
+        gradient = torch.zeros_like(path.start[0])
+        for nodes, weights in path.pieces(rule):
+            states = path.at(nodes)
+            gradients = pull_one(states, states.hidden, towards.expand(len(nodes), -1))
+            gradient = gradient + torch.einsum("s,sth->th", weights, gradients)
+        return Totals((gradient * path.change[0]).sum(-1), embedding[0], _measured(rule))
 
-    def paths(self, encoder: Encoder, batch: Batch) -> tuple[list[Path], Float[Tensor, "batch dim"]]:
+    def paths(
+        self, encoder: Encoder, batch: Batch, budget: int = GIBIBYTE
+    ) -> tuple[list[Path], Float[Tensor, "batch dim"]]:
         """The way from reference to text, for each text of a batch, and the embeddings."""
         if self.normalize == "path" and encoder.record.similarity == "dot":
             raise BadInput("normalize='path' differentiates a cosine; this encoder compares by dot. Use 'endpoint'.")
         states, embedding = states_at(encoder, batch, self.layer_in(encoder), self.normalize == "path")
         start = reference_states(encoder, batch, states.layer, self.reference, self.reference_positions)
-        return [Path(_one(states, row), start[row : row + 1]) for row in range(len(start))], embedding
+        return [Path(_one(states, row), start[row : row + 1], budget) for row in range(len(start))], embedding
 
     def rule_of(self, path: Path) -> Rule:
         """The nodes this method integrates with on a path. Costs one direction per node tried, not one per token."""
         if self.steps is not None:
-            return fixed_rule(self.rule, self.steps, path.speed, path.value)
+            return fixed_rule(self.rule or "right_endpoint", self.steps, path.speed, path.value)
         return cheapest_rule(path.speed, path.value, self.tolerance, self.max_steps)
 
 
@@ -104,12 +113,13 @@ class Path:
 
     states: States
     start: Float[Tensor, "1 tokens hidden"]
+    budget: int = GIBIBYTE
 
     @property
     def change(self) -> Float[Tensor, "1 tokens hidden"]:
         return self.states.hidden - self.start
 
-    def at(self, nodes: Float[np.ndarray, steps]) -> States:
+    def at(self, nodes: Float[np.ndarray, "steps"]) -> States:
         """The states at each node, as a batch."""
         steps = torch.as_tensor(nodes, dtype=self.start.dtype, device=self.start.device)[:, None, None]
         count = len(nodes)
@@ -120,46 +130,50 @@ class Path:
             before=tile(self.states.before, count, 1),
         )
 
-    def speed(self, nodes: Float[np.ndarray, steps]) -> Float[np.ndarray, "steps dim"]:
+    def speed(self, nodes: Float[np.ndarray, "steps"]) -> Float[np.ndarray, "steps dim"]:
         """``d/dα e(x_α)``: one direction per node."""
-        states = self.at(nodes)
-        directions = self.change.expand(1, len(nodes), -1, -1)
-        return push_directions(states, states.hidden, directions, GIBIBYTE)[0].double().cpu().numpy()
+        return np.concatenate([self._speed(some) for some in self._split(nodes)])
 
-    def value(self, nodes: Float[np.ndarray, steps]) -> Float[np.ndarray, "steps dim"]:
+    def _speed(self, nodes: Float[np.ndarray, "steps"]) -> Float[np.ndarray, "steps dim"]:
+        states = self.at(nodes)
+        whole = torch.ones(1, *states.hidden.shape[:2], dtype=self.start.dtype, device=self.start.device)
+        change = self.change.expand_as(states.hidden)
+        return push_directions(states, states.hidden, change, whole, self.budget)[0].double().cpu().numpy()
+
+    def value(self, nodes: Float[np.ndarray, "steps"]) -> Float[np.ndarray, "steps dim"]:
         """``e(x_α)``: a plain pass."""
-        states = self.at(nodes)
-        with torch.no_grad():
-            return states.embed(states.hidden, lambda: None).double().cpu().numpy()
+        found = []
+        for some in self._split(nodes):
+            states = self.at(some)
+            with torch.no_grad():
+                found.append(states.embed(states.hidden, lambda: None).double().cpu().numpy())
+        return np.concatenate(found)
 
-    def integrate(
-        self,
-        rule: Rule,
-        directions: Float[Tensor, "units tokens hidden"],
-        masks: Float[Tensor, "units tokens"],
-        budget: int,
-    ) -> Float[Tensor, "units dim"]:
-        """``Σ_s w_s J(x_s) · direction`` for every direction."""
-        total = torch.zeros(len(directions), 1, dtype=directions.dtype, device=directions.device)
-        together = max(1, 512 // directions.shape[1])  # steps in one pass, with a few directions each
-        for start in range(0, len(rule.nodes), together):
-            some = slice(start, start + together)
-            states = self.at(rule.nodes[some])
-            count = len(states.hidden)
-            images = true_images(
-                states, states.hidden, self.change.expand(count, -1, -1), masks[:, None].expand(-1, count, -1), budget
-            )
-            weights = torch.as_tensor(rule.weights[some], dtype=images.dtype, device=images.device)
+    def integrate(self, rule: Rule, masks: Float[Tensor, "units tokens"]) -> Float[Tensor, "units dim"]:
+        """``Σ_s w_s J(x_s) · change_unit`` for every unit."""
+        total = torch.zeros(1, dtype=masks.dtype, device=masks.device)
+        for nodes, weights in self.pieces(rule):
+            states = self.at(nodes)
+            rows = len(nodes)
+            change, units = self.change.expand(rows, -1, -1), masks[:, None].expand(-1, rows, -1)
+            images = true_images(states, states.hidden, change, units, self.budget)
             total = total + torch.einsum("s,usd->ud", weights, images)
         return total
+
+    def pieces(self, rule: Rule) -> Iterator[tuple[Float[np.ndarray, "some"], Float[Tensor, "some"]]]:
+        """Nodes and weights of a rule, as many at a time as the memory budget allows."""
+        for nodes, weights in zip(self._split(rule.nodes), self._split(rule.weights), strict=True):
+            yield nodes, torch.as_tensor(weights, dtype=self.start.dtype, device=self.start.device)
+
+    def _split(self, nodes: Float[np.ndarray, "steps"]) -> list[Float[np.ndarray, "some"]]:
+        size = min(STEPS_TOGETHER, rows_at_once(self.states.encoder, self.start, self.budget))
+        return [nodes[start : start + size] for start in range(0, len(nodes), size)]
 
 
 def _one(states: States, row: int) -> States:
     def pick(leaf: object) -> object:
         batched = isinstance(leaf, Tensor) and leaf.ndim and leaf.shape[0] == len(states.hidden)
         return leaf[row : row + 1] if batched else leaf  # type: ignore[index]
-
-    from torch.utils._pytree import tree_map
 
     return replace(
         states,

@@ -24,12 +24,20 @@ TOKENS_TOGETHER = 512  # texts of one length share a pass up to this many tokens
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Images:
-    """What a method found for one batch: each unit's contribution, the remainder, the embedding."""
+    """What a method found for one batch: each unit's contribution, the embedding, and what it measured per text."""
 
     units: Float[Tensor, "units batch space"]
-    remainder: Float[Tensor, "batch space"]
     embedding: Float[Tensor, "batch dim"]
     measured: list[Measured]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Totals:
+    """One text against a fixed direction: ``⟨c_i, towards⟩`` per token."""
+
+    tokens: Float[Tensor, "tokens"]
+    embedding: Float[Tensor, "dim"]
+    measured: Measured
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,10 +62,8 @@ class Method(ABC):
         """The contributions of one batch of equally long texts."""
 
     @abstractmethod
-    def totals(
-        self, encoder: Encoder, batch: Batch, towards: Float[Tensor, dim]
-    ) -> tuple[Float[Tensor, tokens], Float[Tensor, dim]]:
-        """One text's ``⟨c_i, towards⟩`` per token, and its embedding; without the contributions where that is cheaper."""
+    def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
+        """One text's products with a direction; without its contributions where that is cheaper."""
 
     @final
     def contributions(
@@ -95,11 +101,12 @@ class Method(ABC):
                 images = self.images(encoder, batch, cut, budget)
                 for row, number in enumerate(batch.numbers):
                     side = cut.sides[row]
+                    tokens, embedding = (to_numpy(x) for x in (images.units[: len(side), row], images.embedding[row]))
                     found[number] = Contributions(
                         side=side,
-                        tokens=to_numpy(images.units[: len(side), row]),
-                        remainder=to_numpy(images.remainder[row]),
-                        embedding=to_numpy(images.embedding[row]),
+                        tokens=tokens,
+                        remainder=self._remainder(tokens, embedding),
+                        embedding=embedding,
                         method=record,
                         model=encoder.record,
                         measured=images.measured[row],
@@ -110,8 +117,16 @@ class Method(ABC):
     @final
     def record(self, encoder: Encoder) -> MethodRecord:
         parameters = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
-        parameters["layer"] = self.layer_in(encoder)
+        self.layer_in(encoder)
         return MethodRecord(self.name, parameters, self.adds_up)
+
+    def _remainder(
+        self, tokens: Float[np.ndarray, "tokens space"], embedding: Float[np.ndarray, "dim"]
+    ) -> Float[np.ndarray, "space"]:
+        """What is left, taken in float64, so that also a model in half precision adds up."""
+        if not self.adds_up:
+            return np.zeros(tokens.shape[1], dtype=tokens.dtype)
+        return (embedding - tokens.sum(0, dtype=np.float64)).astype(tokens.dtype)
 
     def layer_in(self, encoder: Encoder) -> int:
         """The layer in this encoder; methods without one of their own look at the last."""
@@ -119,11 +134,11 @@ class Method(ABC):
 
 
 def totals_by_images(
-    method: Method, encoder: Encoder, batch: Batch, towards: Float[Tensor, dim]
-) -> tuple[Float[Tensor, tokens], Float[Tensor, dim]]:
+    method: Method, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int
+) -> Totals:
     """`Method.totals` from the contributions themselves, for methods to which they cost next to nothing."""
-    images = method.images(encoder, batch, cut_into(batch, "token", encoder), GIBIBYTE)
-    return images.units[:, 0] @ towards, images.embedding[0]
+    images = method.images(encoder, batch, cut_into(batch, "token", encoder), budget)
+    return Totals(images.units[:, 0] @ towards, images.embedding[0], images.measured[0])
 
 
 def cut_into(batch: Batch, unit: Unit, encoder: Encoder) -> Cut:
@@ -136,7 +151,7 @@ def cut_into(batch: Batch, unit: Unit, encoder: Encoder) -> Cut:
     return Cut([side for side, _ in grouped], torch.from_numpy(masks).to(encoder.device, dtype))
 
 
-def to_numpy(x: Tensor) -> Float[np.ndarray, ...]:
+def to_numpy(x: Tensor) -> Float[np.ndarray, "..."]:
     """Results leave as numpy, in float32 at least."""
     x = x.detach().cpu()
     return (x.float() if x.dtype in (torch.float16, torch.bfloat16) else x).numpy()

@@ -29,8 +29,8 @@ class Rule:
     """Nodes and weights on [0, 1], and the true relative error they reached."""
 
     name: str
-    nodes: Float[np.ndarray, steps]
-    weights: Float[np.ndarray, steps]
+    nodes: Float[np.ndarray, "steps"]
+    weights: Float[np.ndarray, "steps"]
     error: float = float("nan")
 
 

@@ -76,7 +76,7 @@ def frozen_images(
     encoder: Encoder, batch: Batch, layer: int, masks: Float[Tensor, "units batch tokens"], budget: int
 ) -> tuple[Images, Float[Tensor, "batch dim"]]:
     """``J_frozen · x_unit`` for every unit of every text, and the embeddings, which the recording pass gives anyway."""
-    wiring = encoder.wiring(batch.features, layer)
+    wiring = encoder.wiring(layer)
     if len(masks) > encoder.record.dim:  # a backward pass costs about as much as a replayed row
         states, embedding = states_at(encoder, batch, layer)
         return pull_directions(states, states.hidden, masks, frozen=wiring), embedding
@@ -123,28 +123,39 @@ def true_images(
     """``J(point) · change_unit`` for every unit, forward or reverse, whichever is cheaper."""
     if len(masks) > states.encoder.record.dim:
         return pull_directions(states, points, masks, change=change)
-    return push_directions(states, points, directions_of(change, masks), budget)
+    return push_directions(states, points, change, masks, budget)
 
 
 def pooled(
-    encoder: Encoder, features: Features, states: Float[Tensor, "batch tokens hidden"], directions: Directions
+    encoder: Encoder,
+    features: Features,
+    states: Float[Tensor, "batch tokens hidden"],
+    masks: Float[Tensor, "units batch tokens"],
+    budget: int,
 ) -> Images:
-    """What each direction of the pooled states adds to the embedding, the gates after the transformer held."""
-    recorder = Recorder()
+    """What each unit of the pooled states adds to the embedding, the gates after the transformer held."""
+    recorder, pieces = Recorder(), []
+    masks = torch.cat([masks, torch.zeros_like(masks[:1])])  # the last row shows what a bias adds, to be taken off
     with torch.no_grad():
         with Gates(recorder, Wiring()) as gates:
             gates.start()
             encoder.twin.pool(features, states)
-        rows = torch.cat([directions, torch.zeros_like(directions[:1])])
-        with Gates(Replayer(recorder.tape), Wiring()) as gates:
-            gates.start()
-            images = encoder.twin.pool(tile(dict(features), len(rows), len(states)), rows.flatten(0, 1))
-    images = images.unflatten(0, (len(rows), -1))
+        for some in masks.split(rounds_at_once(encoder, states, budget)):
+            with Gates(Replayer(recorder.tape), Wiring()) as gates:
+                gates.start()
+                rows = directions_of(states, some).flatten(0, 1)
+                images = encoder.twin.pool(tile(dict(features), len(some), len(states)), rows)
+            pieces.append(images.unflatten(0, (len(some), -1)))
+    images = torch.cat(pieces)
     return images[:-1] - images[-1]
 
 
 def push_directions(
-    states: States, points: Float[Tensor, "batch tokens hidden"], directions: Directions, budget: int
+    states: States,
+    points: Float[Tensor, "batch tokens hidden"],
+    change: Float[Tensor, "batch tokens hidden"],
+    masks: Float[Tensor, "units batch tokens"],
+    budget: int,
 ) -> Images:
     """``J(point) · direction`` in forward mode: the points are run once, all their directions beside them."""
 
@@ -156,7 +167,7 @@ def push_directions(
 
     at_once = rounds_at_once(states.encoder, points, budget, tokens=TANGENT_TOKENS)
     with _FORWARD_MODE, torch.no_grad(), ExplicitAttention():
-        return torch.cat([vmap(image)(some) for some in directions.split(at_once)])
+        return torch.cat([vmap(image)(directions_of(change, some)) for some in masks.split(at_once)])
 
 
 def pull_directions(
@@ -211,6 +222,11 @@ def rounds_at_once(
     batch, length, width = hidden.shape
     affordable = budget // bytes_per_token(encoder, length, width, hidden.element_size())
     return max(1, min(tokens, affordable) // (batch * length))
+
+
+def rows_at_once(encoder: Encoder, hidden: Float[Tensor, "1 tokens hidden"], budget: int) -> int:
+    """How many rows of this length to differentiate in one pass; each takes about three times what it takes to run."""
+    return max(1, rounds_at_once(encoder, hidden, budget // 3))
 
 
 def bytes_per_token(encoder: Encoder, tokens: int, width: int, item: int) -> int:

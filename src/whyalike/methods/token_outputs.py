@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from whyalike.encoders.encoder import Batch, Encoder
-from whyalike.methods.method import Cut, Images, Method, totals_by_images
-from whyalike.methods.tangents import directions_of, pooled
+from whyalike.methods.method import Cut, Images, Method, Totals, totals_by_images
+from whyalike.methods.tangents import pooled
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,8 @@ class TokenOutputs(Method):
         embedding, current = encoder.run(batch.features, self.layer_in(encoder))
         states = current.token_outputs if self.layer is None else current.seen
         assert states is not None
-        units = pooled(encoder, batch.features, states, directions_of(states, cut.masks))
-        return Images(units, embedding - units.sum(0), embedding, [{} for _ in batch.readings])
+        units = pooled(encoder, batch.features, states, cut.masks, budget)
+        return Images(units, embedding, [{} for _ in batch.readings])
 
-    def totals(
-        self, encoder: Encoder, batch: Batch, towards: Float[Tensor, dim]
-    ) -> tuple[Float[Tensor, tokens], Float[Tensor, dim]]:
-        return totals_by_images(self, encoder, batch, towards)
+    def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
+        return totals_by_images(self, encoder, batch, towards, budget)

@@ -65,7 +65,7 @@ def _axis(altair: Any, labels: list[str], **options: Any) -> Any:
 
 
 def _parts(altair: Any, scene: Scene) -> Any:
-    rows = [{"part": part.name, "value": part.value} for part in (*scene.parts,)]
+    rows = [{"part": part.name, "value": part.value} for part in scene.parts]
     rows.append({"part": "score", "value": scene.score})
     order = [row["part"] for row in rows]
     base = altair.Chart(altair.Data(values=rows)).encode(

@@ -18,10 +18,12 @@ STYLE = """
 .whyalike th.special,.whyalike th.prompt{outline:none;color:#6a6a6a}
 .whyalike .bar{display:inline-block;height:.8em;vertical-align:middle;border-radius:.15rem}
 .whyalike .sum{font-weight:600;margin:.6rem 0}.whyalike .note{color:#8a4b00}
-.whyalike .parts td,.whyalike .pairs td{padding:.05rem .6rem;text-align:left}
+.whyalike table.parts{margin-top:1rem}.whyalike .parts td,.whyalike .pairs td{padding:.05rem .6rem;text-align:left}
 @media (prefers-color-scheme:dark){.whyalike{color:#eaeaea;background:#17181a}.whyalike .caption{color:#a8a8a8}
 .whyalike .note{color:#f0b25a}.whyalike th.special,.whyalike th.prompt{color:#a0a0a0}}
 """
+
+PAGE_STYLE = "body{margin:0;background:#fff}@media (prefers-color-scheme:dark){body{background:#17181a}}"
 
 
 def to_html(explanation: Explanation) -> str:
@@ -31,7 +33,7 @@ def to_html(explanation: Explanation) -> str:
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>{left} ↔ {right}</title></head><body>{fragment(explanation)}</body></html>\n"
+        f"<title>{left} ↔ {right}</title><style>{PAGE_STYLE}</style></head><body>{fragment(explanation)}</body></html>\n"
     )
 
 

@@ -15,6 +15,7 @@ Colour = tuple[int, int, int]
 POSITIVE: Colour = (179, 88, 6)  # orange against blue: told apart by every kind of colour vision
 NEGATIVE: Colour = (33, 102, 172)
 PAPER: Colour = (250, 250, 248)
+JOINERS = "\u200c\u200d"  # Persian and emoji are wrong without them
 
 
 class Word(NamedTuple):
@@ -43,6 +44,7 @@ class Scene:
     cells: Float[np.ndarray, "left right"]
     parts: tuple[Part, ...]
     residual: float
+    adds_up: bool
     pairs: tuple[Pair, ...]
     caption: str
     notes: tuple[str, ...]  # what the reader must know: truncation, no claim to add up
@@ -63,10 +65,6 @@ class Scene:
         rest = f" {'−' if self.residual < 0 else '+'} {abs(self.residual):.3f} unexplained" if not self.adds_up else ""
         return f"{self.score:.3f} = {terms.removeprefix('+ ').replace('− ', '−', 1) if terms[0] == '−' else terms[2:]}{rest}"
 
-    @property
-    def adds_up(self) -> bool:
-        return abs(self.residual) <= 1e-5 * max(1.0, abs(self.score))
-
 
 def scene_of(explanation: Explanation, pairs: int = 8) -> Scene:
     """The scene of an explanation as it is: choose the unit first, with ``by_word()`` or ``by_sentence()``."""
@@ -83,19 +81,29 @@ def scene_of(explanation: Explanation, pairs: int = 8) -> Scene:
             Part("constant", e.constant, "what no word owns, on both sides"),
         ),
         residual=e.residual,
+        adds_up=e.adds_up,
         pairs=tuple(e.top_pairs(pairs)),
-        caption=f"{e.model.name} · {e.method.name} at layer {e.method.parameters['layer']} · {e.model.similarity}",
+        caption=_caption(e),
         notes=tuple(_notes(e)),
     )
 
 
-def _words(side: Side, values: Float[np.ndarray, tokens]) -> tuple[Word, ...]:
+def _caption(e: Explanation) -> str:
+    layer, spread = e.method.parameters["layer"], e.method.parameters.get("spread")
+    where = "of the output" if layer is None else f"at layer {layer}"
+    shared = f" · remainder spread ({spread})" if spread else ""
+    return f"{e.model.name} · {e.method.name} {where} · {e.model.similarity}{shared}"
+
+
+def _words(side: Side, values: Float[np.ndarray, "tokens"]) -> tuple[Word, ...]:
     rows = zip(side.labels, side.kinds, values, strict=True)
     return tuple(Word(printable(label), kind, float(value)) for label, kind, value in rows)
 
 
 def _notes(e: Explanation) -> list[str]:
     notes = []
+    if "assumed" in e.model.pooling:
+        notes.append(f"The model states no pooling; {e.model.pooling.split()[0]} pooling was assumed.")
     for name, side in (("left", e.left), ("right", e.right)):
         if side.truncated:
             notes.append(f"The {name} text was cut: {side.cut} of its tokens were not read by the model.")
@@ -108,8 +116,8 @@ def _notes(e: Explanation) -> list[str]:
 
 
 def printable(label: str) -> str:
-    """A label without characters that move the cursor or change the direction of what follows."""
-    return "".join(character if character.isprintable() else "�" for character in label) or "∅"
+    """A label without characters that move the cursor or change the direction of what follows; joiners stay."""
+    return "".join(each if each.isprintable() or each in JOINERS else "�" for each in label) or "∅"
 
 
 def colour(value: float, limit: float) -> Colour:

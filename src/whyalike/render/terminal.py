@@ -70,7 +70,8 @@ def _texts(scene: Scene) -> Text:
 def _matrix(scene: Scene) -> Text:
     lines = [Text(" " * ROW_LABEL)]
     for word in scene.right:
-        lines[0].append(set_cell_size(_shorten(word.label, CELL - 1).rjust(CELL - 1), CELL), _label_style(word))
+        label = _shorten(word.label, CELL - 1)
+        lines[0].append(" " * (CELL - 1 - cell_len(label)) + label + " ", _label_style(word))
     for word, row in zip(scene.left, scene.cells, strict=True):
         label = _shorten(word.label, ROW_LABEL - 1)
         line = Text(" " * (ROW_LABEL - 1 - cell_len(label)))
@@ -103,7 +104,7 @@ def _pairs(scene: Scene) -> Table:
 
 def _bars(scene: Scene) -> Table:
     table = Table.grid(padding=(0, 1))
-    most = max(abs(part.value) for part in (*scene.parts,)) or 1.0
+    most = max(abs(part.value) for part in scene.parts) or 1.0
     for part in scene.parts:
         length = round(24 * abs(part.value) / most)
         bar = Text(
