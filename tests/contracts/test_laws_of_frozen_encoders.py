@@ -100,7 +100,7 @@ class Shift(nn.Module):
         self.by = by
 
     def forward(self, features: dict[str, Tensor]) -> dict[str, Tensor]:
-        shift = self.by.get(features["input_ids"].shape[1], 0.0)
+        shift = self.by.get(features["input_ids"].shape[1], next(iter(self.by.values())))
         return {**features, "sentence_embedding": features["sentence_embedding"] - shift}
 
 
