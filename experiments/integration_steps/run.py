@@ -12,8 +12,11 @@ import argparse
 import statistics
 from collections import Counter
 
+from tqdm import tqdm
+
 import whyalike
 from experiments.pairs import MPNET, stsb_pairs
+from whyalike.methods.quadrature import Rule
 
 
 def main() -> None:
@@ -27,15 +30,23 @@ def main() -> None:
     method = whyalike.IntegratedJacobians(layer=given.layer, tolerance=given.tolerance)
     texts = [text for pair in stsb_pairs(given.pairs) for text in pair]
     rules = []
-    for batch in encoder.batches(encoder.read(texts), 1):
+    for text in tqdm(texts, unit="text"):
+        (batch,) = encoder.batches(encoder.read([text]), 1)
         (path,), _ = method.paths(encoder, batch)
         rules.append(method.rule_of(path))
+        if len(rules) % 20 == 0:
+            report(rules, given)
+    report(rules, given)
+
+
+def report(rules: list[Rule], given: argparse.Namespace) -> None:
     steps = sorted(len(rule.nodes) for rule in rules)
     print(
-        f"{given.model}, layer {given.layer}, tolerance {given.tolerance:.1%}, {len(texts)} texts: "
+        f"{given.model}, layer {given.layer}, tolerance {given.tolerance:.1%}, {len(rules)} texts: "
         f"steps median {statistics.median(steps):.0f}, quartiles {steps[len(steps) // 4]}–{steps[3 * len(steps) // 4]}, "
         f"most {steps[-1]}; largest error {max(rule.error for rule in rules):.2%}; "
-        f"rules {dict(Counter(rule.name for rule in rules))}"
+        f"rules {dict(Counter(rule.name for rule in rules))}",
+        flush=True,
     )
 
 
