@@ -22,6 +22,7 @@ Array = Float[np.ndarray, "..."]
 WHOLE_PATH = (("gauss", 4), ("gauss", 6), ("warped_midpoint", 8), ("warped_midpoint", 12), ("warped_midpoint", 18))
 PANEL_NODES, FIRST_PANELS = 3, 4
 HOPELESS = 0.3  # a whole-path error above which a finer whole-path rule is not worth trying
+FINEST = 6e-8  # float32 has no finer steps than this near the middle of the path
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,11 +114,10 @@ def _on_panels(
         for (low, high), speeds in zip(fresh, speed(nodes).reshape(len(fresh), PANEL_NODES, -1), strict=True):
             errors[low, high] = (high - low) * (base.weights @ speeds) - (values[high] - values[low])
         error = _relative(np.sum(list(errors.values()), axis=0), total)
-        sizes = {panel: float(np.linalg.norm(each)) for panel, each in errors.items()}
-        worst = [panel for panel, size in sizes.items() if size >= 0.3 * max(sizes.values())]
-        worst = [
-            panel for panel in worst if panel[1] - panel[0] > 1e-6
-        ]  # beyond that, rounding is all there is to find
+        sizes = {panel: _relative(each, total) for panel, each in errors.items()}
+        # Errors of P panels point every way, so each may have tolerance/√P; those above it are halved all at once.
+        bound = min(tolerance / len(sizes) ** 0.5, 0.3 * max(sizes.values()))
+        worst = [panel for panel, size in sizes.items() if size >= bound and panel[1] - panel[0] > FINEST]
         if error <= tolerance or not worst or PANEL_NODES * (len(errors) + len(worst)) > max_steps:
             break
         middles = np.array([(low + high) / 2 for low, high in worst])
