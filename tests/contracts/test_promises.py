@@ -72,7 +72,7 @@ def test_same_input_same_output_and_batching_changes_nothing(method: str, encode
     alone = [whyalike.explain(*pair, encoder=encoder, method=method) for pair in pairs]
     for one, other in zip(together, alone, strict=True):
         np.testing.assert_allclose(one.matrix, other.matrix, atol=2e-6)
-        assert one.left.text, one.right.text == (other.left.text, other.right.text)
+        assert (one.left.text, one.right.text) == (other.left.text, other.right.text)
     again = whyalike.explain(*pairs[0], encoder=encoder, method=method)
     np.testing.assert_array_equal(again.matrix, alone[0].matrix)
 
