@@ -11,28 +11,44 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from whyalike import errors, render
+    from whyalike.comparison import Comparison
     from whyalike.encoders.encoder import Encoder
     from whyalike.encoders.load import load_encoder
     from whyalike.explanation import Contributions, Explanation, OneSided, Pair
     from whyalike.files import load, save
     from whyalike.front_door import contributions, explain, explain_against, explain_pairs
+    from whyalike.matching import Match, Matching
     from whyalike.methods import (
+        BTI,
         METHODS,
         BiLRP,
+        Gradients,
         HessianProduct,
+        IntegratedGradients,
         IntegratedJacobians,
         Random,
+        TfidfVectors,
         TokenEmbeddings,
         TokenOutputs,
     )
     from whyalike.pairs import explain_parts
+    from whyalike.side_by_side import compare
     from whyalike.sides import Side
+    from whyalike.word_vectors import load_word_vectors
 
 __version__ = version("whyalike")
 
 _HOMES = {
+    "BTI": "methods",
     "METHODS": "methods",
     "BiLRP": "methods",
+    "Comparison": "comparison",
+    "Gradients": "methods",
+    "IntegratedGradients": "methods",
+    "Match": "matching",
+    "Matching": "matching",
+    "TfidfVectors": "methods",
+    "load_word_vectors": "word_vectors",
     "Contributions": "explanation",
     "Encoder": "encoders.encoder",
     "Explanation": "explanation",
@@ -44,6 +60,7 @@ _HOMES = {
     "Side": "sides",
     "TokenEmbeddings": "methods",
     "TokenOutputs": "methods",
+    "compare": "side_by_side",
     "contributions": "front_door",
     "errors": "errors",
     "explain": "front_door",
@@ -58,19 +75,27 @@ _HOMES = {
 _MODULES = ("errors", "render")
 
 __all__ = [
+    "BTI",
     "METHODS",
     "BiLRP",
+    "Comparison",
     "Contributions",
     "Encoder",
     "Explanation",
+    "Gradients",
     "HessianProduct",
+    "IntegratedGradients",
     "IntegratedJacobians",
+    "Match",
+    "Matching",
     "OneSided",
     "Pair",
     "Random",
     "Side",
+    "TfidfVectors",
     "TokenEmbeddings",
     "TokenOutputs",
+    "compare",
     "contributions",
     "errors",
     "explain",
@@ -79,6 +104,7 @@ __all__ = [
     "explain_parts",
     "load",
     "load_encoder",
+    "load_word_vectors",
     "render",
     "save",
 ]

@@ -8,7 +8,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from whyalike.errors import unknown
+from whyalike.errors import BadInput, unknown
+from whyalike.matching import Matching
 from whyalike.sides import Kind, Side, Unit, group
 
 FORMAT, VERSION = "whyalike explanation", 1  # of to_dict; read back by files.py
@@ -35,6 +36,17 @@ class ModelRecord:
     dim: int
     max_tokens: int | None
     fingerprint: str  # of the weights, so that two models of one name do not pass for one
+
+    def scale(self, left: Float[np.ndarray, "dim"], right: Float[np.ndarray, "dim"]) -> float:
+        """``Z``: the product of the norms for cosine, one for dot. As in sentence-transformers a zero norm counts as 1e-12."""
+        if self.similarity == "dot":
+            return 1.0
+        norms = [max(float(np.linalg.norm(each.astype(np.float64))), 1e-12) for each in (left, right)]
+        return norms[0] * norms[1]
+
+    def score(self, left: Float[np.ndarray, "dim"], right: Float[np.ndarray, "dim"]) -> float:
+        """The model's own similarity of two embeddings."""
+        return float(left.astype(np.float64) @ right.astype(np.float64)) / self.scale(left, right)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,6 +126,7 @@ class Explanation:
     method: MethodRecord
     model: ModelRecord
     measured: dict[str, Measured] = field(default_factory=dict)  # under "left" and "right"
+    matching: Matching | None = None  # how a first-order method came to it, in words
 
     @property
     def residual(self) -> float:
@@ -133,7 +146,7 @@ class Explanation:
             self,
             left=left,
             right=right,
-            matrix=matrix,
+            matrix=np.ascontiguousarray(matrix),  # so that sums come out the same after a file was read back
             left_terms=_sum_rows(self.left_terms, rows, len(left)),
             right_terms=_sum_rows(self.right_terms, columns, len(right)),
         )
@@ -170,6 +183,7 @@ class Explanation:
             left_terms=self.right_terms,
             right_terms=self.left_terms,
             measured={"left": self.measured["right"], "right": self.measured["left"]} if self.measured else {},
+            matching=None if self.matching is None else self.matching.swapped(),
         )
 
     def spread(self, how: Literal["equal", "proportional"] = "equal") -> Explanation:
@@ -181,6 +195,8 @@ class Explanation:
         """
         if how not in ("equal", "proportional"):
             raise unknown("way to spread", how, ("equal", "proportional"))
+        if self.matching is not None:
+            raise BadInput(f"{self.method.name} knows no remainder, so there is nothing to spread. Leave spread() out.")
         rows, columns = self.matrix.sum(1) + self.left_terms, self.matrix.sum(0) + self.right_terms
         left, right = (_weights(totals, how) for totals in (rows, columns))
         matrix = (
@@ -222,6 +238,7 @@ class Explanation:
             "method": asdict(self.method),
             "model": asdict(self.model),
             "measured": self.measured,
+            "matching": None if self.matching is None else self.matching.to_dict(),
         }
 
     def _repr_html_(self) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 
 from whyalike.errors import DamagedFile, UnknownVersion
 from whyalike.explanation import FORMAT, VERSION, Explanation, MethodRecord, ModelRecord
+from whyalike.matching import Matching
 from whyalike.sides import Side
 
 
@@ -65,6 +66,10 @@ def explanation_from_dict(fields: Any, source: str = "the given value") -> Expla
 def _build(fields: dict[str, Any]) -> Explanation:
     left, right = (Side.from_dict(fields[name]) for name in ("left", "right"))
     fields["method"]["parameters"]["layer"]  # every method has one
+    matching = None if fields.get("matching") is None else Matching.from_dict(fields["matching"])
+    for side, name in ((left, "left_saliency"), (right, "right_saliency")):
+        if matching is not None and side.unit == "word" and len(getattr(matching, name)) != len(side):
+            raise ValueError(f"{name} has {len(getattr(matching, name))} values for {len(side)} words")
     return Explanation(
         left=left,
         right=right,
@@ -76,4 +81,5 @@ def _build(fields: dict[str, Any]) -> Explanation:
         method=MethodRecord(**fields["method"]),
         model=ModelRecord(**fields["model"]),
         measured=dict(fields["measured"]),
+        matching=matching,
     )

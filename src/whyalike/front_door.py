@@ -7,13 +7,16 @@ from dataclasses import replace
 from itertools import islice
 
 import torch
+from tqdm import tqdm
 
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.load import load_encoder
 from whyalike.errors import BadInput, unknown
 from whyalike.explanation import Contributions, Explanation, OneSided
 from whyalike.methods import METHODS, Method
+from whyalike.methods.first_order import FirstOrder
 from whyalike.methods.method import to_numpy
+from whyalike.methods.second_order import SecondOrder
 from whyalike.methods.tangents import GIBIBYTE
 from whyalike.pairs import explain_parts
 from whyalike.sides import UNITS, Unit
@@ -28,14 +31,15 @@ def explain(
     encoder: Encoder | None = None,
     method: str | Method = "bilrp",
     layer: int | None = None,
-    unit: Unit = "token",
+    unit: Unit | None = None,
     prompts: tuple[str | None, str | None] = (None, None),
     truncate: bool = False,
     budget: int = GIBIBYTE,
 ) -> Explanation:
     """Why the encoder finds two texts alike.
 
-    ``layer`` is where the tokens' states are read (0: the embeddings; None: the method's own choice, mostly 0).
+    ``layer`` is where the tokens' states are read (0: the embeddings; None: the method's own choice, mostly 0), ``unit`` what
+    the matrix is in: tokens, words or sentences (None: the method's finest, words for first-order methods such as bti).
     ``prompts`` are names of the model's prompts for the two sides, such as ``("query", "document")``. A text longer than
     the model reads is an error unless ``truncate``. ``budget`` bounds the memory of intermediate results, in bytes.
 
@@ -62,7 +66,7 @@ def explain_pairs(
     encoder: Encoder | None = None,
     method: str | Method = "bilrp",
     layer: int | None = None,
-    unit: Unit = "token",
+    unit: Unit | None = None,
     prompts: tuple[str | None, str | None] = (None, None),
     truncate: bool = False,
     budget: int = GIBIBYTE,
@@ -72,7 +76,11 @@ def explain_pairs(
 
     Pairs are taken a few hundred at a time, so any number of them fits in memory.
     """
-    encoder, chosen = _checked(encoder, method, layer, unit)
+    encoder, chosen, unit = _checked(encoder, method, layer, unit)
+    if isinstance(chosen, FirstOrder):
+        found = _pair_by_pair(pairs, encoder, chosen, prompts, truncate, budget, progress)
+        yield from (explanation.by(unit) for explanation in found)
+        return
     remaining = iter(pairs)
     known: dict[tuple[str, str | None], Contributions] = {}
     while group := list(islice(remaining, PAIRS_TOGETHER)):
@@ -94,7 +102,7 @@ def contributions(
     encoder: Encoder | None = None,
     method: str | Method = "bilrp",
     layer: int | None = None,
-    unit: Unit = "token",
+    unit: Unit | None = None,
     prompt: str | None = None,
     truncate: bool = False,
     budget: int = GIBIBYTE,
@@ -103,7 +111,9 @@ def contributions(
     """What each token of each text adds to its embedding: the factors to keep, from which any pair is one product."""
     if isinstance(texts, str):
         raise BadInput("contributions() takes a list of texts; got one str. Write contributions([text]).")
-    encoder, chosen = _checked(encoder, method, layer, unit)
+    encoder, chosen, unit = _checked(encoder, method, layer, unit)
+    if isinstance(chosen, FirstOrder):
+        raise BadInput(f"The method {chosen.name!r} looks at pairs: a text alone has no contributions. Use bilrp.")
     return chosen.contributions(
         encoder,
         _strings(texts),
@@ -122,7 +132,7 @@ def explain_against(
     encoder: Encoder | None = None,
     method: str | Method = "bilrp",
     layer: int | None = None,
-    unit: Unit = "token",
+    unit: Unit | None = None,
     prompts: tuple[str | None, str | None] = (None, None),
     truncate: bool = False,
     budget: int = GIBIBYTE,
@@ -132,8 +142,8 @@ def explain_against(
     Costs one backward pass (one per step for integrated Jacobians), whatever the length; equals the row sums of the pair's
     matrix plus its left terms.
     """
-    encoder, chosen = _checked(encoder, method, layer, unit)
-    if not chosen.adds_up:
+    encoder, chosen, unit = _checked(encoder, method, layer, unit)
+    if isinstance(chosen, FirstOrder) or not chosen.adds_up:
         raise BadInput(
             f"The method {chosen.name!r} makes no claim to add up, so one side alone says nothing. Use bilrp."
         )
@@ -146,11 +156,9 @@ def explain_against(
     if chosen.record(encoder).parameters.get("normalize") == "path":
         towards = torch.nn.functional.normalize(towards, dim=-1)
     totals = chosen.totals(encoder, own, towards, budget)
-    embedding = totals.embedding
-    scale = 1.0
-    if encoder.record.similarity == "cosine":
-        scale = max(float(embedding.norm()), 1e-12) * max(float(towards.norm()), 1e-12)
-    values, score = to_numpy(totals.tokens).astype(float) / scale, float(embedding.double() @ towards.double()) / scale
+    embeddings = to_numpy(totals.embedding), to_numpy(towards)
+    score = encoder.record.score(*embeddings)
+    values = to_numpy(totals.tokens).astype(float) / encoder.record.scale(*embeddings)
     whole = OneSided(
         side=readings[0].side,
         values=values,
@@ -164,13 +172,41 @@ def explain_against(
     return whole.by(unit)
 
 
-def _checked(encoder: Encoder | None, method: str | Method, layer: int | None, unit: str) -> tuple[Encoder, Method]:
-    """The encoder and the method, all names known, before any work is done."""
-    if unit not in UNITS:
+def _pair_by_pair(
+    pairs: Iterable[tuple[str, str]],
+    encoder: Encoder,
+    method: FirstOrder,
+    prompts: tuple[str | None, str | None],
+    truncate: bool,
+    budget: int,
+    progress: bool,
+) -> Iterator[Explanation]:
+    """A first-order method asks of a word what it does for *this* pair, so nothing is shared between pairs."""
+    total = len(pairs) if isinstance(pairs, Sequence) else None
+    for pair in tqdm(pairs, total=total, unit="pair", delay=2, disable=None if progress else True, leave=False):
+        left, right = (
+            encoder.read([text], prompt=prompt, truncate=truncate)[0]
+            for text, prompt in zip(_strings(pair), prompts, strict=True)
+        )
+        yield method.explain(encoder, left, right, budget)
+
+
+def _checked(
+    encoder: Encoder | None, method: str | Method, layer: int | None, unit: Unit | None
+) -> tuple[Encoder, SecondOrder | FirstOrder, Unit]:
+    """The encoder, the method and the unit, all names known, before any work is done."""
+    if unit is not None and unit not in UNITS:
         raise unknown("unit", unit, UNITS)
-    chosen, encoder = choose_method(method, layer), encoder or load_encoder()
-    chosen.layer_in(encoder)
-    return encoder, chosen
+    chosen = choose_method(method, layer)
+    wanted = chosen.unit if unit is None else unit
+    if UNITS.index(wanted) < UNITS.index(chosen.unit):
+        raise BadInput(
+            f"The method {chosen.name!r} speaks of {chosen.unit}s, not of {wanted}s. Use unit={chosen.unit!r}."
+        )
+    encoder = encoder or load_encoder()
+    chosen.check(encoder)
+    assert isinstance(chosen, SecondOrder | FirstOrder)
+    return encoder, chosen, wanted
 
 
 def _strings(texts: Iterable[str]) -> list[str]:

@@ -18,7 +18,7 @@ def explain_parts(left: Contributions, right: Contributions) -> Explanation:
     with ``Z = ‖e‖·‖e'‖`` for cosine and 1 for dot. Costs one matrix product.
     """
     _check_that_they_belong_together(left, right)
-    scale = similarity_scale(left, right)
+    scale = left.model.scale(left.embedding, right.embedding)
     rows, columns = left.tokens.astype(np.float64) / scale, right.tokens.astype(np.float64)
     rest, other_rest = left.remainder.astype(np.float64) / scale, right.remainder.astype(np.float64)
     return Explanation(
@@ -28,25 +28,11 @@ def explain_parts(left: Contributions, right: Contributions) -> Explanation:
         left_terms=rows @ other_rest,
         right_terms=columns @ rest,
         constant=float(rest @ other_rest),
-        score=score(left, right),
+        score=left.model.score(left.embedding, right.embedding),
         method=left.method,
         model=left.model,
         measured={"left": left.measured, "right": right.measured},
     )
-
-
-def similarity_scale(left: Contributions, right: Contributions) -> float:
-    """``Z``: the product of the norms for cosine, one for dot. As in sentence-transformers a zero norm counts as 1e-12."""
-    if left.model.similarity == "dot":
-        return 1.0
-    norms = [max(float(np.linalg.norm(part.embedding.astype(np.float64))), 1e-12) for part in (left, right)]
-    return norms[0] * norms[1]
-
-
-def score(left: Contributions, right: Contributions) -> float:
-    """The model's own similarity of the two embeddings."""
-    product = float(left.embedding.astype(np.float64) @ right.embedding.astype(np.float64))
-    return product / similarity_scale(left, right)
 
 
 def _check_that_they_belong_together(left: Contributions, right: Contributions) -> None:

@@ -75,7 +75,7 @@ def test_methods_and_models_are_listed() -> None:
         (("explain", "a", "b", "--layer", "7"), 1, "There is no layer 7 in 'all-MiniLM-L6-v2'"),
         (("explain", "a", "b", "--model", "./nowhere"), 1, "there is no folder './nowhere'"),
         (("explain", "@nowhere.txt", "b"), 1, "The file 'nowhere.txt' could not be read"),
-        (("explain", "-", "-"), 1, "Only one of the two texts can come from standard input"),
+        (("explain", "-", "-"), 1, "Only one of the texts can come from standard input"),
         (("explain", "word " * 300, "b"), 1, "reads at most 256. Shorten it, or pass truncate=True"),
         (("explain", "a", "b", "--prompts", "x"), 1, "--prompts takes two names"),
         (("explain", "a", "b", "--html", "nowhere/x.html"), 1, "The folder of 'nowhere/x.html' does not exist"),
@@ -123,7 +123,7 @@ def test_hostile_text_is_inert_everywhere() -> None:
 
 def test_every_medium_shows_the_same_scene() -> None:
     e = whyalike.explain(LEFT, RIGHT, encoder=tiny_encoder("bert", dtype=torch.float32)).by_word()
-    line = scene_of(e).sum_line
+    line = scene_of(e).closing
     assert line in render.to_terminal(e, width=160, colours=False)
     assert line in render.to_html(e)
     assert line in json.dumps(render.to_figure(e).to_dict(), ensure_ascii=False)

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from whyalike.cli import explain, methods, models
+from whyalike.cli import compare, explain, methods, models
 from whyalike.errors import WhyalikeError
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 app.command("explain")(explain.command)
+app.command("compare")(compare.command)
 app.command("methods")(methods.command)
 app.command("models")(models.command)
 

@@ -11,11 +11,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from whyalike.errors import BadInput
+from whyalike.cli import given
 
 
 class By(StrEnum):
-    """The units to show."""
+    """Units of the picture."""
 
     token = "token"
     word = "word"
@@ -23,11 +23,8 @@ class By(StrEnum):
 
 
 def command(
-    left: Annotated[
-        str,
-        typer.Argument(help="A text, `-` for standard input, or `@FILE` (`@@…`: a text with an @)."),
-    ],
-    right: Annotated[str, typer.Argument(help="The other text, given in the same ways.")],
+    left: given.Left,
+    right: given.Right,
     method: Annotated[str, typer.Option(help="How to explain; `whyalike methods` lists them.")] = "bilrp",
     model: Annotated[
         str | None, typer.Option(help="A Hugging Face name or a path. Default: the embedded model.")
@@ -36,11 +33,12 @@ def command(
         int | None, typer.Option(help="Whose hidden states count as the tokens. 0: the embeddings.")
     ] = None,
     by: Annotated[By, typer.Option(help="Units to show.")] = By.word,
-    pooling: Annotated[
-        str | None, typer.Option(help="Pooling for a plain transformer: mean, cls, lasttoken, …")
-    ] = None,
-    prompts: Annotated[str | None, typer.Option(help="The model's prompts for both sides: `query,document`.")] = None,
-    truncate: Annotated[bool, typer.Option("--truncate", help="Cut texts that are too long, and say so.")] = False,
+    settings: given.Settings = None,
+    corpus: given.Corpus = None,
+    vectors: given.Vectors = None,
+    pooling: given.Pooling = None,
+    prompts: given.Prompts = None,
+    truncate: given.Truncate = False,
     spread: Annotated[bool, typer.Option("--spread", help="Share what no token owns among the tokens.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write the picture as a web page.")] = None,
     png: Annotated[Path | None, typer.Option(help="Write the picture as an image (needs the extra `plots`).")] = None,
@@ -52,14 +50,8 @@ def command(
 
     Example: `whyalike explain "A man plays guitar." "Someone makes music." --html why.html`
     """
-    if left == right == "-":
-        raise BadInput("Only one of the two texts can come from standard input. Give the other as text or @FILE.")
-    texts = [_text(left), _text(right)]
-    for path in (html, png):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise BadInput(
-                f"The folder of {str(path)!r} does not exist, so nothing can be written there. Make it first."
-            )
+    texts = given.read_texts(left, right)
+    given.check_folders(html, png)
     from whyalike.cli.progress import loading, quiet_models
 
     quiet_models()
@@ -67,13 +59,13 @@ def command(
         from whyalike.encoders.load import load_encoder
         from whyalike.front_door import explain
 
+        (chosen,) = given.methods_of([method], settings, corpus, vectors)
         encoder = load_encoder(model, pooling=pooling)
     with loading("Explaining"):
-        sides = tuple(name or None for name in prompts.split(",")) if prompts else (None, None)
-        if len(sides) != 2:
-            raise BadInput(f"--prompts takes two names with a comma between, such as query,document; got {prompts!r}.")
-        whole = explain(*texts, encoder=encoder, method=method, layer=layer, prompts=sides, truncate=truncate)
-    shown = whole.by(by.value)
+        sides = given.both_prompts(prompts)
+        shown = explain(
+            *texts, encoder=encoder, method=chosen, layer=layer, unit=by.value, prompts=sides, truncate=truncate
+        )
     shown = shown.spread() if spread else shown
     from whyalike import render
 
@@ -84,23 +76,8 @@ def command(
     if as_json:
         sys.stdout.write(json.dumps(shown.to_dict(), ensure_ascii=False) + "\n")
         return
-    from whyalike.render.terminal import picture
-
     console = Console(highlight=False)
-    console.print(picture(shown, console.width))
+    console.print(render.picture(shown, console.width))
     for path in (html, png):
         if path is not None:
             Console(stderr=True, highlight=False).print(f"Wrote {path}", markup=False)
-
-
-def _text(argument: str) -> str:
-    if argument == "-":
-        return sys.stdin.read().removesuffix("\n")
-    if argument.startswith("@@"):
-        return argument[1:]
-    if not argument.startswith("@"):
-        return argument
-    try:
-        return Path(argument[1:]).read_text(encoding="utf-8").removesuffix("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"The file {argument[1:]!r} could not be read as UTF-8 text: {error}.") from error

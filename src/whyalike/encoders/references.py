@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from whyalike.encoders.encoder import Batch, Encoder
+from whyalike.encoders.lookups import WordLookup
 from whyalike.encoders.twin import Features
-from whyalike.errors import BadInput, UnsupportedModel
+from whyalike.errors import BadInput
 
 Reference = Literal["pad", "mask", "unk", "zero"]
 Positions = Literal["own", "model"]
@@ -34,29 +34,11 @@ def reference_states(
     ids = _reference_ids(encoder, batch, reference)
     if positions == "model":
         return _states(encoder, {**batch.features, "input_ids": ids}, layer)
-    words = _Substitute(encoder.model[0].auto_model.get_input_embeddings().weight, ids)
+    words = WordLookup(encoder, lambda found: F.embedding(ids, words.table))
     with words:
         states = _states(encoder, batch.features, layer)
-    if not words.found:
-        raise UnsupportedModel(
-            f"The word embeddings of {encoder.record.name!r} are not looked up in the usual way, so a reference cannot "
-            "keep the text's positions. Use reference_positions='model' or reference='zero'."
-        )
+    words.check()
     return states
-
-
-class _Substitute(TorchFunctionMode):
-    """Looks other ids up in one embedding table."""
-
-    def __init__(self, table: Tensor, ids: Int[Tensor, "batch tokens"]) -> None:
-        super().__init__()
-        self.table, self.ids, self.found = table, ids, False
-
-    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if function is F.embedding and args[1] is self.table:
-            self.found = True
-            args = (self.ids, *args[1:])
-        return function(*args, **(kwargs or {}))
 
 
 def _states(encoder: Encoder, features: Features, layer: int) -> Tensor:

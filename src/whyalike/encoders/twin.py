@@ -35,6 +35,7 @@ class Pass:
     hidden: Tensor | None = None  # put in place of the states at ``layer``
     skipped: list[Any] | None = None  # what the blocks before ``layer`` gave in an earlier pass: they need not run
     when_reached: Callable[[], None] = lambda: None  # called when the states at ``layer`` are read
+    leaf: bool = False  # whether the states at ``layer`` are cut off from what made them, to be differentiated at
     seen: Tensor | None = None  # the states at ``layer``
     outputs: list[Any] = field(default_factory=list)  # what the blocks before ``layer`` gave in this pass
     token_outputs: Tensor | None = None  # what the transformer hands to the pooling
@@ -43,6 +44,7 @@ class Pass:
     def enter(self, hidden: Tensor) -> Tensor:
         self.when_reached()
         self.seen = hidden if self.hidden is None else self.hidden
+        self.seen = self.seen.detach().requires_grad_() if self.leaf else self.seen
         return self.seen
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from whyalike.methods.baselines import Random, TokenEmbeddings
 from whyalike.methods.bilrp import BiLRP
+from whyalike.methods.bti import BTI
+from whyalike.methods.gradients import Gradients, IntegratedGradients
 from whyalike.methods.hessian_product import HessianProduct
 from whyalike.methods.integrated_jacobians import IntegratedJacobians
 from whyalike.methods.method import Method
+from whyalike.methods.tfidf_vectors import TfidfVectors
 from whyalike.methods.token_outputs import TokenOutputs
 
 METHODS: dict[str, type[Method]] = {
@@ -15,16 +18,24 @@ METHODS: dict[str, type[Method]] = {
     "integrated_jacobians": IntegratedJacobians,
     "token_outputs": TokenOutputs,
     "token_embeddings": TokenEmbeddings,
+    "bti": BTI,
+    "gradients": Gradients,
+    "integrated_gradients": IntegratedGradients,
+    "tfidf_vectors": TfidfVectors,
     "random": Random,
 }
 
 __all__ = [
+    "BTI",
     "METHODS",
     "BiLRP",
+    "Gradients",
     "HessianProduct",
+    "IntegratedGradients",
     "IntegratedJacobians",
     "Method",
     "Random",
+    "TfidfVectors",
     "TokenEmbeddings",
     "TokenOutputs",
 ]

@@ -12,12 +12,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from whyalike.encoders.encoder import Batch, Encoder
-from whyalike.methods.method import Cut, Images, Method, Totals, totals_by_images
+from whyalike.methods.second_order import Cut, Images, SecondOrder, Totals, totals_by_images
 from whyalike.methods.tangents import states_at
 
 
 @dataclass(frozen=True, slots=True)
-class TokenEmbeddings(Method):
+class TokenEmbeddings(SecondOrder):
     """``c_i`` is the hidden state of token i itself, so the matrix holds products of states (BiLRP paper, baseline (i))."""
 
     name: ClassVar[str] = "token_embeddings"
@@ -36,7 +36,7 @@ class TokenEmbeddings(Method):
 
 
 @dataclass(frozen=True, slots=True)
-class Random(Method):
+class Random(SecondOrder):
     """``c_i`` is a random vector, fixed by the seed and the text, of the embedding's length divided by √n."""
 
     name: ClassVar[str] = "random"

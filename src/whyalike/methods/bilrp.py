@@ -9,12 +9,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from whyalike.encoders.encoder import Batch, Encoder
-from whyalike.methods.method import Cut, Images, Method, Totals
+from whyalike.methods.second_order import Cut, Images, SecondOrder, Totals
 from whyalike.methods.tangents import frozen_images, pull_one, states_at
 
 
 @dataclass(frozen=True, slots=True)
-class BiLRP(Method):
+class BiLRP(SecondOrder):
     """``c_i = J_frozen(x) · x_i``; the remainder is what the biases add, ``e − Σ c_i``.
 
     Equals the paper's sum of outer products of LRP relevances over the embedding dimensions (its section 3.1, with the

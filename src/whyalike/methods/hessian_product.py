@@ -9,12 +9,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from whyalike.encoders.encoder import Batch, Encoder
-from whyalike.methods.method import Cut, Images, Method, Totals
+from whyalike.methods.second_order import Cut, Images, SecondOrder, Totals
 from whyalike.methods.tangents import pull_one, states_at, true_images
 
 
 @dataclass(frozen=True, slots=True)
-class HessianProduct(Method):
+class HessianProduct(SecondOrder):
     """``c_i = J(x) · x_i``: the mixed second derivative of the dot product times both inputs.
 
     Its remainder ``e − Σ c_i`` is large: that it does not conserve is the paper's finding about it.

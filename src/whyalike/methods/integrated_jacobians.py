@@ -17,15 +17,15 @@ from whyalike.encoders.references import Positions, Reference, reference_states
 from whyalike.encoders.twin import tile
 from whyalike.errors import BadInput, unknown
 from whyalike.explanation import Measured
-from whyalike.methods.method import Cut, Images, Method, Totals
 from whyalike.methods.quadrature import RULES, Rule, cheapest_rule, fixed_rule
+from whyalike.methods.second_order import Cut, Images, SecondOrder, Totals
 from whyalike.methods.tangents import GIBIBYTE, States, pull_one, push_directions, rows_at_once, states_at, true_images
 
 STEPS_TOGETHER = 32
 
 
 @dataclass(frozen=True, slots=True)
-class IntegratedJacobians(Method):
+class IntegratedJacobians(SecondOrder):
     """``c_i = ∫ J(r + α(x−r)) dα · (x−r)_i``; the remainder is the reference's embedding ``e(r)`` plus the integration error.
 
     The true error ``‖e(x) − e(r) − Σ c_i‖ / ‖e(x) − e(r)‖`` is known, so the user gives a ``tolerance`` and the result
@@ -59,10 +59,12 @@ class IntegratedJacobians(Method):
             raise BadInput(
                 f"The rule {self.rule!r} goes with a number of steps. Give steps as well, or only a tolerance."
             )
-        if not self.tolerance > 0 or self.max_steps < 4 or (self.steps is not None and self.steps < 1):
+        numbers = isinstance(self.tolerance, int | float) and isinstance(self.max_steps, int)
+        counts = self.steps is None or (isinstance(self.steps, int) and self.steps >= 1)
+        if not numbers or not self.tolerance > 0 or self.max_steps < 4 or not counts:
             raise BadInput(
                 "tolerance and steps should be positive and max_steps at least 4; "
-                f"got {self.tolerance}, {self.steps} and {self.max_steps}."
+                f"got {self.tolerance!r}, {self.steps!r} and {self.max_steps!r}."
             )
 
     def images(self, encoder: Encoder, batch: Batch, cut: Cut, budget: int) -> Images:

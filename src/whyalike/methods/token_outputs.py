@@ -9,12 +9,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from whyalike.encoders.encoder import Batch, Encoder
-from whyalike.methods.method import Cut, Images, Method, Totals, totals_by_images
+from whyalike.methods.second_order import Cut, Images, SecondOrder, Totals, totals_by_images
 from whyalike.methods.tangents import pooled
 
 
 @dataclass(frozen=True, slots=True)
-class TokenOutputs(Method):
+class TokenOutputs(SecondOrder):
     """``c_i`` is token i's last state times its pooling weight; the remainder is what follows adds (a Dense bias), often 0.
 
     With a ``layer`` the states there are pooled as if they were the last; the remainder is what the later blocks add.

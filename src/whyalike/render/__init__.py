@@ -1,10 +1,35 @@
-"""Pictures of explanations: one scene, every medium."""
+"""Pictures of explanations and comparisons: one scene, every medium."""
 
 from __future__ import annotations
 
-from whyalike.render.figure import to_figure
-from whyalike.render.html import to_html
-from whyalike.render.scene import Scene, scene_of
-from whyalike.render.terminal import to_terminal
+import io
 
-__all__ = ["Scene", "scene_of", "to_figure", "to_html", "to_terminal"]
+from rich.console import Console, RenderableType
+
+from whyalike.comparison import Comparison
+from whyalike.explanation import Explanation
+from whyalike.render import comparison, html, terminal
+from whyalike.render.figure import to_figure
+from whyalike.render.scene import Scene, scene_of
+
+__all__ = ["Scene", "picture", "scene_of", "to_figure", "to_html", "to_terminal"]
+
+
+def to_html(shown: Explanation | Comparison) -> str:
+    """One self-contained page that works from disk, offline."""
+    return comparison.to_html(shown) if isinstance(shown, Comparison) else html.to_html(shown)
+
+
+def to_terminal(shown: Explanation | Comparison, *, width: int = 100, colours: bool = True) -> str:
+    """The picture as text with colour codes, or without."""
+    out = io.StringIO()
+    console = Console(
+        file=out, width=width, force_terminal=colours, color_system="truecolor" if colours else None, highlight=False
+    )
+    console.print(picture(shown, width))
+    return out.getvalue()
+
+
+def picture(shown: Explanation | Comparison, width: int) -> RenderableType:
+    """The picture for a rich console."""
+    return comparison.picture(shown, width) if isinstance(shown, Comparison) else terminal.picture(shown, width)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from whyalike.errors import MissingExtra
 from whyalike.explanation import Explanation
-from whyalike.render.scene import NEGATIVE, PAPER, POSITIVE, Scene, scene_of
+from whyalike.render.scene import NEGATIVE, PAPER, POSITIVE, Scene, printable, scene_of
 
 
 def to_figure(explanation: Explanation) -> Any:
@@ -18,8 +20,10 @@ def to_figure(explanation: Explanation) -> Any:
         raise MissingExtra("altair", "figures and PNG files", "plots") from error
     scene = scene_of(explanation)
     title = altair.TitleParams(f"score {scene.score:.3f}", subtitle=[scene.caption, *scene.notes], anchor="start")
+    charts = [_heat_map(altair, scene)] if scene.rows else []
+    charts.append(_parts(altair, scene) if scene.parts else _matches(altair, scene))
     return (
-        altair.vconcat(_heat_map(altair, scene), _parts(altair, scene), spacing=24)
+        altair.vconcat(*charts, spacing=24)
         .properties(title=title, padding=16)
         .configure_view(stroke=None)
         .configure_axis(labelFontSize=13, labelLimit=220)
@@ -30,23 +34,26 @@ def to_figure(explanation: Explanation) -> Any:
 def _heat_map(altair: Any, scene: Scene) -> Any:
     rows = [
         {"row": i, "column": j, "value": float(value)}
-        for i, values in enumerate(scene.cells)
+        for i, values in enumerate(scene.cells[np.ix_(scene.rows, scene.columns)])
         for j, value in enumerate(values)
     ]
     # Numbers place the cells, so that a word may occur twice; the labels are looked up.
     axes = {
         "x": altair.X(
-            "column:O", axis=_axis(altair, [word.label for word in scene.right], labelAngle=-40, orient="top")
+            "column:O",
+            axis=_axis(altair, [scene.right[number].label for number in scene.columns], labelAngle=-40, orient="top"),
         ),
-        "y": altair.Y("row:O", axis=_axis(altair, [word.label for word in scene.left])),
+        "y": altair.Y("row:O", axis=_axis(altair, [scene.left[number].label for number in scene.rows])),
     }
     scale = altair.Scale(
         domain=[-scene.limit, 0, scene.limit], range=[_rgb(NEGATIVE), _rgb(PAPER), _rgb(POSITIVE)], interpolate="rgb"
     )
     base = altair.Chart(altair.Data(values=rows)).encode(**axes)
-    size = {"width": 52 * len(scene.right), "height": 30 * len(scene.left)}
+    size = {"width": 52 * len(scene.columns), "height": 30 * len(scene.rows)}
     cells = base.mark_rect(stroke="white").encode(
-        color=altair.Color("value:Q", scale=scale, title="adds", legend=altair.Legend(gradientLength=120))
+        color=altair.Color(
+            "value:Q", scale=scale, title="adds" if scene.parts else "score", legend=altair.Legend(gradientLength=120)
+        )
     )
     dark = altair.datum.value
     light_ink = (dark > 0.55 * scene.limit) | (dark < -0.55 * scene.limit)
@@ -71,11 +78,22 @@ def _parts(altair: Any, scene: Scene) -> Any:
     base = altair.Chart(altair.Data(values=rows)).encode(
         y=altair.Y("part:N", sort=order, axis=altair.Axis(title=None, ticks=False, domain=False)),
         x=altair.X(
-            "value:Q", axis=altair.Axis(title=scene.sum_line, grid=True, titleFontSize=12, titleFontWeight="normal")
+            "value:Q", axis=altair.Axis(title=scene.closing, grid=True, titleFontSize=12, titleFontWeight="normal")
         ),
     )
     shade = altair.condition(altair.datum.value > 0, altair.value(_rgb(POSITIVE)), altair.value(_rgb(NEGATIVE)))
     return base.mark_bar(height=16).encode(color=shade).properties(width=max(420, 52 * len(scene.right)), height=130)
+
+
+def _matches(altair: Any, scene: Scene) -> Any:
+    labels = [f"{printable(match.left)} ↔ {printable(match.right)}" for match in scene.matches]
+    rows = [{"order": number, "score": match.score} for number, match in enumerate(scene.matches)]
+    base = altair.Chart(altair.Data(values=rows)).encode(
+        y=altair.Y("order:O", axis=_axis(altair, labels)),  # a pair of words may occur twice
+        x=altair.X("score:Q", axis=altair.Axis(title=scene.closing, titleFontSize=12, titleFontWeight="normal")),
+    )
+    size = {"width": max(420, 52 * len(scene.columns)), "height": max(40, 24 * len(rows))}
+    return base.mark_bar(height=14, color=_rgb(POSITIVE)).properties(**size)
 
 
 def _rgb(triple: tuple[int, int, int]) -> str:

@@ -15,12 +15,13 @@ STYLE = """
 .whyalike .scroll{overflow-x:auto;margin:1rem 0}.whyalike table{border-collapse:separate;border-spacing:1px}
 .whyalike td.cell{min-width:3.4rem;text-align:right;padding:.1rem .4rem;font-variant-numeric:tabular-nums;border-radius:.15rem}
 .whyalike th{font-weight:500;padding:.1rem .4rem;text-align:right;max-width:14rem;overflow-wrap:anywhere}
+.whyalike .pairs th{text-align:left;color:#5c5c5c;overflow-wrap:normal}
 .whyalike th.special,.whyalike th.prompt{outline:none;color:#6a6a6a}
 .whyalike .bar{display:inline-block;height:.8em;vertical-align:middle;border-radius:.15rem}
 .whyalike .sum{font-weight:600;margin:.6rem 0}.whyalike .note{color:#8a4b00}
 .whyalike table.parts{margin-top:1rem}.whyalike .parts td,.whyalike .pairs td{padding:.05rem .6rem;text-align:left}
 @media (prefers-color-scheme:dark){.whyalike{color:#eaeaea;background:#17181a}.whyalike .caption{color:#a8a8a8}
-.whyalike .note{color:#f0b25a}.whyalike th.special,.whyalike th.prompt{color:#a0a0a0}}
+.whyalike .note{color:#f0b25a}.whyalike .pairs th{color:#a8a8a8}.whyalike th.special,.whyalike th.prompt{color:#a0a0a0}}
 """
 
 PAGE_STYLE = "body{margin:0;background:#fff}@media (prefers-color-scheme:dark){body{background:#17181a}}"
@@ -28,27 +29,41 @@ PAGE_STYLE = "body{margin:0;background:#fff}@media (prefers-color-scheme:dark){b
 
 def to_html(explanation: Explanation) -> str:
     """A page that works from disk, offline."""
-    left, right = (escape(printable(side.text[:60])) for side in (explanation.left, explanation.right))
+    return page(f"{explanation.left.text[:60]} ↔ {explanation.right.text[:60]}", fragment(explanation))
+
+
+def page(title: str, body: str) -> str:
+    """A body with a head around it that lets nothing in from outside."""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>{left} ↔ {right}</title><style>{PAGE_STYLE}</style></head><body>{fragment(explanation)}</body></html>\n"
+        f"<title>{escape(printable(title))}</title><style>{PAGE_STYLE}</style></head><body>{body}</body></html>\n"
     )
 
 
 def fragment(explanation: Explanation) -> str:
     """The picture alone, with its style: what a notebook shows."""
     scene = scene_of(explanation)
-    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in scene.notes)
     return (
         f'<div class="whyalike"><style>{STYLE}</style><h1>score {scene.score:.3f}</h1>'
-        f'<p class="caption">{escape(scene.caption)}</p>{_texts(scene)}{_matrix(scene)}{_pairs(scene)}{_parts(scene)}'
-        f'<p class="sum">{escape(scene.sum_line)}</p>{notes}</div>'
+        f'<p class="caption">{escape(scene.caption)}</p>{body(scene)}</div>'
     )
 
 
-def _css(background: Colour) -> str:
+def body(scene: Scene, *, folded: bool = False) -> str:
+    """All of a scene below its headings; the matrix folded away where there is little room."""
+    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in scene.notes)
+    matrix = _matrix(scene)
+    if folded and matrix:
+        matrix = f"<details><summary>all pairs</summary>{matrix}</details>"
+    return (
+        f"{_texts(scene)}{matrix}{_matches(scene) if scene.matches else _pairs(scene)}{_parts(scene, brief=folded)}"
+        f'<p class="sum">{escape(scene.closing)}</p>{notes}'
+    )
+
+
+def css(background: Colour) -> str:
     front = ink(background)
     return f"background:rgb{background};color:rgb{front}".replace(" ", "")
 
@@ -57,7 +72,7 @@ def _texts(scene: Scene) -> str:
     lines = []
     for name, words in (("left", scene.left), ("right", scene.right)):
         shown = " ".join(
-            f'<bdi class="word {word.kind}" style="{_css(colour(word.value, scene.word_limit))}" '
+            f'<bdi class="word {word.kind}" style="{css(colour(word.value, scene.word_limit))}" '
             f'title="{word.value:+.4f}">{escape(word.label)}</bdi>'
             for word in words
         )
@@ -70,13 +85,17 @@ def _heading(word: Word, scope: str) -> str:
 
 
 def _matrix(scene: Scene) -> str:
-    head = "".join(_heading(word, "col") for word in scene.right)
+    if not scene.rows:
+        return ""
+    shown = [scene.right[number] for number in scene.columns]
+    head = "".join(_heading(word, "col") for word in shown)
     rows = []
-    for word, values in zip(scene.left, scene.cells, strict=True):
+    for number in scene.rows:
+        word, values = scene.left[number], scene.cells[number, list(scene.columns)]
         cells = "".join(
-            f'<td class="cell" style="{_css(colour(float(value), scene.limit))}" '
+            f'<td class="cell" style="{css(colour(float(value), scene.limit))}" '
             f'title="{escape(word.label)} ↔ {escape(other.label)}: {value:+.5f}">{value:+.2f}</td>'
-            for other, value in zip(scene.right, values, strict=True)
+            for other, value in zip(shown, values, strict=True)
         )
         rows.append(f"<tr>{_heading(word, 'row')}{cells}</tr>")
     return f'<div class="scroll"><table><thead><tr><td></td>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
@@ -84,18 +103,32 @@ def _matrix(scene: Scene) -> str:
 
 def _pairs(scene: Scene) -> str:
     rows = "".join(
-        f'<tr><td class="cell" style="{_css(colour(pair.value, scene.limit))}">{pair.value:+.3f}</td>'
+        f'<tr><td class="cell" style="{css(colour(pair.value, scene.limit))}">{pair.value:+.3f}</td>'
         f"<td><bdi>{escape(printable(pair.left))}</bdi> ↔ <bdi>{escape(printable(pair.right))}</bdi></td></tr>"
         for pair in scene.pairs
     )
     return f'<table class="pairs">{rows}</table>'
 
 
-def _parts(scene: Scene) -> str:
+def _matches(scene: Scene) -> str:
+    rows = "".join(
+        f'<tr><td class="cell" style="{css(colour(match.score, scene.limit))}">{match.score:+.3f}</td>'
+        f"<td><bdi>{escape(printable(match.left))}</bdi> ↔ <bdi>{escape(printable(match.right))}</bdi></td>"
+        f"<td>{match.similarity:.2f}</td><td>{match.cluster + 1}</td></tr>"
+        for match in scene.matches
+    )
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("score", "matched words", "similar", "cluster"))
+    return f'<table class="pairs"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+
+
+def _parts(scene: Scene, *, brief: bool) -> str:
+    if not scene.parts:
+        return ""
     most = max(abs(part.value) for part in scene.parts) or 1.0
     rows = []
     for part in scene.parts:
-        width, shade = 16 * abs(part.value) / most, colour(part.value, abs(part.value) or 1.0)
+        width, shade = (6 if brief else 16) * abs(part.value) / most, colour(part.value, abs(part.value) or 1.0)
+        meaning = "" if brief else f"<td>{part.meaning}</td>"
         bar = f'<span class="bar" style="width:{width:.2f}rem;background:rgb{shade}"></span>'
-        rows.append(f"<tr><td>{part.name}</td><td>{part.value:+.3f}</td><td>{bar}</td><td>{part.meaning}</td></tr>")
+        rows.append(f"<tr><td>{part.name}</td><td>{part.value:+.3f}</td><td>{bar}</td>{meaning}</tr>")
     return f'<table class="parts">{"".join(rows)}</table>'

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from whyalike.explanation import Explanation, Pair
+from whyalike.matching import Match
 from whyalike.sides import Kind, Side
 
 Colour = tuple[int, int, int]
@@ -19,7 +20,7 @@ JOINERS = "\u200c\u200d"  # Persian and emoji are wrong without them
 
 
 class Word(NamedTuple):
-    """A unit of a text, and what it adds to the score with all of the other text."""
+    """A unit of a text, and what it adds to the score with all of the other text; or its saliency, where words are matched."""
 
     label: str
     kind: Kind
@@ -42,11 +43,13 @@ class Scene:
     left: tuple[Word, ...]
     right: tuple[Word, ...]
     cells: Float[np.ndarray, "left right"]
-    parts: tuple[Part, ...]
-    residual: float
-    adds_up: bool
+    rows: tuple[int, ...]  # which of the cells to show: all, or those of words that have a match
+    columns: tuple[int, ...]
+    parts: tuple[Part, ...]  # none where the method says nothing about parts
     pairs: tuple[Pair, ...]
+    matches: tuple[Match, ...]  # of a first-order method
     caption: str
+    closing: str  # the sum of the parts, or what there is instead
     notes: tuple[str, ...]  # what the reader must know: truncation, no claim to add up
 
     @property
@@ -58,41 +61,64 @@ class Scene:
     def word_limit(self) -> float:
         return max((abs(word.value) for word in (*self.left, *self.right)), default=0.0) or 1.0
 
-    @property
-    def sum_line(self) -> str:
-        """``0.541 = 0.861 matrix − 0.339 left terms …``"""
-        terms = " ".join(f"{'−' if part.value < 0 else '+'} {abs(part.value):.3f} {part.name}" for part in self.parts)
-        rest = f" {'−' if self.residual < 0 else '+'} {abs(self.residual):.3f} unexplained" if not self.adds_up else ""
-        return f"{self.score:.3f} = {terms.removeprefix('+ ').replace('− ', '−', 1) if terms[0] == '−' else terms[2:]}{rest}"
-
 
 def scene_of(explanation: Explanation, pairs: int = 8) -> Scene:
     """The scene of an explanation as it is: choose the unit first, with ``by_word()`` or ``by_sentence()``."""
     e = explanation
+    matched = e.matching is not None
+    parts = () if matched else _parts(e)
+    values = _saliency(e) or (e.matrix.sum(1) + e.left_terms, e.matrix.sum(0) + e.right_terms)
     return Scene(
         score=e.score,
-        left=_words(e.left, e.matrix.sum(1) + e.left_terms),
-        right=_words(e.right, e.matrix.sum(0) + e.right_terms),
+        left=_words(e.left, values[0]),
+        right=_words(e.right, values[1]),
         cells=e.matrix,
-        parts=(
-            Part("matrix", float(e.matrix.sum()), "all pairs"),
-            Part("left terms", float(e.left_terms.sum()), "left words with what no right word owns"),
-            Part("right terms", float(e.right_terms.sum()), "right words with what no left word owns"),
-            Part("constant", e.constant, "what no word owns, on both sides"),
-        ),
-        residual=e.residual,
-        adds_up=e.adds_up,
-        pairs=tuple(e.top_pairs(pairs)),
+        rows=tuple(np.flatnonzero(e.matrix.any(1)).tolist() if matched else range(len(e.left))),
+        columns=tuple(np.flatnonzero(e.matrix.any(0)).tolist() if matched else range(len(e.right))),
+        parts=parts,
+        pairs=tuple(pair for pair in e.top_pairs(pairs) if not matched or pair.value),
+        matches=e.matching.top if e.matching is not None else (),
         caption=_caption(e),
+        closing=_sum_line(e, parts) if parts else _counts(e),
         notes=tuple(_notes(e)),
     )
 
 
+def _parts(e: Explanation) -> tuple[Part, ...]:
+    return (
+        Part("matrix", float(e.matrix.sum()), "all pairs"),
+        Part("left terms", float(e.left_terms.sum()), "left words with what no right word owns"),
+        Part("right terms", float(e.right_terms.sum()), "right words with what no left word owns"),
+        Part("constant", e.constant, "what no word owns, on both sides"),
+    )
+
+
+def _saliency(e: Explanation) -> tuple[Float[np.ndarray, "left"], Float[np.ndarray, "right"]] | None:
+    """What the words of a first-order explanation are coloured by; in larger units it is the pairs again."""
+    if e.matching is None or e.left.unit != "word":
+        return None
+    return e.matching.left_saliency, e.matching.right_saliency
+
+
+def _sum_line(e: Explanation, parts: tuple[Part, ...]) -> str:
+    """``0.541 = 0.861 matrix − 0.339 left terms …``"""
+    terms = " ".join(f"{'−' if part.value < 0 else '+'} {abs(part.value):.3f} {part.name}" for part in parts)
+    rest = f" {'−' if e.residual < 0 else '+'} {abs(e.residual):.3f} unexplained" if not e.adds_up else ""
+    return f"{e.score:.3f} = {terms.replace('− ', '−', 1) if terms[0] == '−' else terms[2:]}{rest}"
+
+
+def _counts(e: Explanation) -> str:
+    """``4 of 31 matches, in the top 2 of 5 clusters``"""
+    assert e.matching is not None
+    found, clusters = e.matching, len(e.matching.centroids)
+    return f"{len(found.top)} of {len(found.matches)} matches, in the top {found.kept} of {clusters} clusters of scores"
+
+
 def _caption(e: Explanation) -> str:
     layer, spread = e.method.parameters["layer"], e.method.parameters.get("spread")
-    where = "of the output" if layer is None else f"at layer {layer}"
+    where = {None: "", "embeddings": " of the embeddings"}.get(layer, f" at layer {layer}")
     shared = f" · remainder spread ({spread})" if spread else ""
-    return f"{e.model.name} · {e.method.name} {where} · {e.model.similarity}{shared}"
+    return f"{e.model.name} · {e.method.name}{where} · {e.model.similarity}{shared}"
 
 
 def _words(side: Side, values: Float[np.ndarray, "tokens"]) -> tuple[Word, ...]:
@@ -110,6 +136,20 @@ def _notes(e: Explanation) -> list[str]:
         measured = e.measured.get(name, {})
         if "error" in measured:
             notes.append(f"The {name} text: {measured['steps']} steps, integration error {measured['error']:.2%}.")
+        if "words_without_vector" in measured:
+            notes.append(f"The {name} text: {measured['words_without_vector']} words have no vector and match nothing.")
+    why = {measured.get("gradient_vanishes") for measured in e.measured.values()}
+    if "no words" in why:
+        notes.append("One of the texts has no words of its own, so there is nothing to be salient for.")
+    elif "same direction" in why:
+        notes.append(
+            "The two feature vectors point the same way: the cosine is at its maximum, its gradient is zero, and no word is "
+            "salient."
+        )
+    if e.matching is not None and abs(e.matching.similarity - e.score) > 1e-3:
+        notes.append(
+            f"Saliency is for the similarity of the texts' own tokens, {e.matching.similarity:.3f}; the score is the model's."
+        )
     if not e.method.adds_up:
         notes.append(f"{e.method.name} makes no claim to add up to the score.")
     return notes

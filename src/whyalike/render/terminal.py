@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
-
 from rich.cells import cell_len, set_cell_size
 from rich.color import Color
 from rich.color_triplet import ColorTriplet
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
@@ -18,45 +16,37 @@ from whyalike.render.scene import Colour, Scene, Word, colour, ink, printable, s
 CELL, ROW_LABEL = 7, 16
 
 
-def to_terminal(explanation: Explanation, *, width: int = 100, colours: bool = True) -> str:
-    """The picture as text with colour codes, or without."""
-    out = io.StringIO()
-    console = Console(
-        file=out, width=width, force_terminal=colours, color_system="truecolor" if colours else None, highlight=False
-    )
-    console.print(picture(explanation, width))
-    return out.getvalue()
-
-
 def picture(explanation: Explanation, width: int) -> RenderableType:
     """The picture for a rich console."""
     scene = scene_of(explanation)
     title = Text.assemble(("score ", "bold"), (f"{scene.score:.3f}", "bold"), (f"   {scene.caption}", "dim"))
-    pieces: list[RenderableType] = [title, Text(), _texts(scene), Text()]
-    if ROW_LABEL + CELL * len(scene.right) <= width:
+    pieces: list[RenderableType] = [title, Text(), texts(scene), Text()]
+    if scene.rows and ROW_LABEL + CELL * len(scene.columns) <= width:
         pieces += [_matrix(scene), Text()]
-    else:
+    elif scene.rows:
         hint = "--by sentence" if explanation.left.unit != "sentence" else "--html FILE"
         pieces += [
-            Text(f"The matrix is {len(scene.right)} columns wide: see it with {hint} or --png FILE.", "dim"),
+            Text(f"The matrix is {len(scene.columns)} columns wide: see it with {hint} or --png FILE.", "dim"),
             Text(),
         ]
-    pieces += [_pairs(scene), Text(), _bars(scene), Text(scene.sum_line, "bold")]
+    pieces += [_matches(scene) if scene.matches else _pairs(scene), Text()]
+    pieces += [_bars(scene)] if scene.parts else []
+    pieces.append(Text(scene.closing, "bold"))
     pieces += [Text(note, "yellow") for note in scene.notes]
     return Group(*pieces)
 
 
-def _style(background: Colour) -> Style:
+def style(background: Colour) -> Style:
     front, back = (Color.from_triplet(ColorTriplet(*triple)) for triple in (ink(background), background))
     return Style(color=front, bgcolor=back)
 
 
 def _word(word: Word, limit: float) -> Text:
-    style = _style(colour(word.value, limit))
-    return Text(word.label, style if word.kind == "text" else style + Style(italic=True, dim=True))
+    look = style(colour(word.value, limit))
+    return Text(word.label, look if word.kind == "text" else look + Style(italic=True, dim=True))
 
 
-def _texts(scene: Scene) -> Text:
+def texts(scene: Scene) -> Text:
     lines = []
     for name, words in (("left ", scene.left), ("right", scene.right)):
         line = Text(f"{name}  ", "dim")
@@ -69,16 +59,17 @@ def _texts(scene: Scene) -> Text:
 
 def _matrix(scene: Scene) -> Text:
     lines = [Text(" " * ROW_LABEL)]
-    for word in scene.right:
+    for word in (scene.right[number] for number in scene.columns):
         label = _shorten(word.label, CELL - 1)
         lines[0].append(" " * (CELL - 1 - cell_len(label)) + label + " ", _label_style(word))
-    for word, row in zip(scene.left, scene.cells, strict=True):
+    for number in scene.rows:
+        word, row = scene.left[number], scene.cells[number, list(scene.columns)]
         label = _shorten(word.label, ROW_LABEL - 1)
         line = Text(" " * (ROW_LABEL - 1 - cell_len(label)))
         line.append(label + " ", _label_style(word))
         for value in row:
             text = f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")
-            line.append(f"{text:>{CELL - 1}} ", _style(colour(float(value), scene.limit)))
+            line.append(f"{text:>{CELL - 1}} ", style(colour(float(value), scene.limit)))
         lines.append(line)
     return Text("\n").join(lines)
 
@@ -94,10 +85,24 @@ def _shorten(label: str, width: int) -> str:
 def _pairs(scene: Scene) -> Table:
     table = Table.grid(padding=(0, 2))
     for pair in scene.pairs:
-        style = "" if pair.kinds == ("text", "text") else "dim italic"
+        label = "" if pair.kinds == ("text", "text") else "dim italic"
         table.add_row(
-            Text(f"{pair.value:+.3f}".replace("-", "−"), _style(colour(pair.value, scene.limit))),
-            Text(f"{_shorten(printable(pair.left), 30)}  ↔  {_shorten(printable(pair.right), 30)}", style),
+            Text(f"{pair.value:+.3f}".replace("-", "−"), style(colour(pair.value, scene.limit))),
+            Text(f"{_shorten(printable(pair.left), 30)}  ↔  {_shorten(printable(pair.right), 30)}", label),
+        )
+    return table
+
+
+def _matches(scene: Scene) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("score", "matched words", "similarity", "cluster"):
+        table.add_column(heading, justify="left" if heading == "matched words" else "right")
+    for match in scene.matches:
+        table.add_row(
+            Text(f"{match.score:+.3f}".replace("-", "−"), style(colour(match.score, scene.limit))),
+            Text(f"{_shorten(printable(match.left), 30)}  ↔  {_shorten(printable(match.right), 30)}"),
+            f"{match.similarity:.2f}".replace("-", "−"),
+            str(match.cluster + 1),
         )
     return table
 

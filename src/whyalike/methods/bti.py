@@ -1,0 +1,54 @@
+"""BTI (Malkiel et al. 2022): important words of two paragraphs, matched into pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+from whyalike.encoders.encoder import Encoder
+from whyalike.encoders.tokens import Reading
+from whyalike.errors import unknown
+from whyalike.methods.first_order import Combine, FirstOrder, Look
+from whyalike.methods.saliency import Gradient, Pooling, Seen, Site, check_gradient_method, gradients, look_at, see
+
+From = Literal["product", "activations", "gradients"]
+
+
+@dataclass(frozen=True, slots=True)
+class BTI(FirstOrder):
+    """Word saliency from gradient × activation of token + position embeddings, matched by contextual word vectors.
+
+    Equation (4): ``s_i = min-max( Σ_k ReLU(E_i ∘ g_i)_k )`` with ``g`` the gradient of the similarity at ``E``. The paper's
+    ablations: ``layer=`` the last, ``saliency="activations"``, ``saliency="gradients"``. ``pooling="words"`` compares means of
+    the texts' own tokens as in equation (1), ``"model"`` the embeddings that the model itself compares.
+    """
+
+    name: ClassVar[str] = "bti"
+    summary: ClassVar[str] = (
+        "salient words (gradient × embedding), matched by their contextual vectors, top clusters kept"
+    )
+    paper: ClassVar[str] = "Malkiel et al. 2022"
+    layer: Site = "embeddings"
+    saliency: From = "product"
+    combine_vectors: Combine = "mean"
+    combine_saliency: Combine = "max"
+    top_k: int | None = 2
+    pooling: Pooling = "words"
+
+    def look(self, encoder: Encoder, left: Reading, right: Reading, budget: int) -> tuple[float, tuple[Look, Look]]:
+        pair = see(encoder, left, self.layer, self.pooling), see(encoder, right, self.layer, self.pooling)
+        similarity, *found = gradients(*pair)
+        first, second = (self._look(seen, gradient) for seen, gradient in zip(pair, found, strict=True))
+        return similarity, (first, second)
+
+    def _look(self, seen: Seen, gradient: Gradient) -> Look:
+        activation, slope = seen.states[0].to(gradient.at_tokens.dtype), gradient.at_tokens
+        if self.saliency == "activations":
+            return look_at(seen, activation.relu().sum(-1), {})
+        values = activation * slope if self.saliency == "product" else slope
+        return look_at(seen, values.relu().sum(-1), gradient.measured)  # Eq. (4)
+
+    def check(self, encoder: Encoder) -> None:
+        check_gradient_method(self, encoder, self.layer, self.pooling)
+        if self.saliency not in get_args(From):
+            raise unknown("saliency", self.saliency, get_args(From))
