@@ -220,6 +220,19 @@ def one_sided(encoder: whyalike.Encoder, length: int, rounds: int) -> dict[str, 
     return ratio(captum, ours, rounds)
 
 
+def bti(encoder: whyalike.Encoder, length: int, rounds: int) -> dict[str, Any]:
+    """BTI of two paragraphs, clusters and all, against one encoding of both by the model itself."""
+    pair = text_of(length), text_of(length, 1)
+
+    def ours() -> None:
+        whyalike.explain(*pair, encoder=encoder, method="bti")
+
+    def encoding() -> None:
+        encoder.model.encode(list(pair), show_progress_bar=False)
+
+    return {"tokens": length, **ratio(ours, encoding, rounds)}
+
+
 def peak_memory(model: str, length: int, budget: int) -> dict[str, float]:
     """Peak resident memory of explaining one long text, in a process of its own, above what the loaded model takes."""
     code = f"""
@@ -265,17 +278,20 @@ def write(path: Path, result: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
-    parser.add_argument("--lengths", nargs="+", type=int, default=[8, 16, 32, 128])
-    parser.add_argument("--only", nargs="+", default=["bilrp", "integrated_jacobians", "one_sided", "memory"])
+    parser.add_argument("--lengths", nargs="*", type=int, default=[8, 16, 32, 128])
+    parser.add_argument("--only", nargs="+", default=["bilrp", "integrated_jacobians", "one_sided", "bti", "memory"])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--dimensions", type=int, default=32, help="backward passes of (a) that are timed")
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args()
     for model in given.models:
-        result: dict[str, Any] = {"command": "python -m benchmarks.run " + " ".join(sys.argv[1:]), "machine": machine()}
+        path, command = given.out / f"{model}.json", "python -m benchmarks.run " + " ".join(sys.argv[1:])
+        result: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}  # other lengths stay as they are
         encoder = whyalike.load_encoder(MODELS[model])
         for length in given.lengths:
             found = result.setdefault(f"n={length}", {})
+            if {"bilrp", "one_sided"} & set(given.only):
+                found |= {"command": command, "machine": machine()}
             rounds = given.rounds if length < 128 else 2
             if "bilrp" in given.only:
                 found["bilrp"] = bilrp(encoder, length, rounds, given.dimensions if length < 128 else 8)
@@ -286,11 +302,14 @@ def main() -> None:
                     integrated_jacobians(encoder, length, tolerance, given.dimensions) for tolerance in (1e-2, 1e-3)
                 ]
             print(model, length, json.dumps(found), file=sys.stderr, flush=True)
-            write(given.out / f"{model}.json", result)
+            write(path, result)
+        if "bti" in given.only:
+            result["bti_over_one_encoding"] = {"command": command, **bti(encoder, 200, given.rounds)}
+            print(model, json.dumps(result["bti_over_one_encoding"]), file=sys.stderr, flush=True)
         if "memory" in given.only:
-            result["memory"] = peak_memory(model, 512, 2**30)
+            result["memory"] = {"command": command, **peak_memory(model, 512, 2**30)}
             print(model, json.dumps(result["memory"]), file=sys.stderr, flush=True)
-        write(given.out / f"{model}.json", result)
+        write(path, result)
 
 
 if __name__ == "__main__":

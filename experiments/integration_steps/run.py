@@ -29,22 +29,25 @@ def main() -> None:
     encoder = whyalike.load_encoder(MPNET if given.model == "mpnet" else None)
     method = whyalike.IntegratedJacobians(layer=given.layer, tolerance=given.tolerance)
     texts = [text for pair in stsb_pairs(given.pairs) for text in pair]
-    rules = []
+    rules, doubled = [], 0
     for text in tqdm(texts, unit="text"):
         (batch,) = encoder.batches(encoder.read([text]), 1)
         (path,), _ = method.paths(encoder, batch)
-        rules.append(method.rule_of(path))
-        if len(rules) % 20 == 0:
-            report(rules, given)
-    report(rules, given)
+        finer, rule = method.path_and_rule(path)
+        doubled += finer is not path
+        rules.append(rule)
+        if len(rules) % 10 == 0:
+            report(rules, doubled, given)
+    report(rules, doubled, given)
 
 
-def report(rules: list[Rule], given: argparse.Namespace) -> None:
+def report(rules: list[Rule], doubled: int, given: argparse.Namespace) -> None:
     steps = sorted(len(rule.nodes) for rule in rules)
     print(
         f"{given.model}, layer {given.layer}, tolerance {given.tolerance:.1%}, {len(rules)} texts: "
         f"steps median {statistics.median(steps):.0f}, quartiles {steps[len(steps) // 4]}–{steps[3 * len(steps) // 4]}, "
-        f"most {steps[-1]}; largest error {max(rule.error for rule in rules):.2%}; "
+        f"most {steps[-1]}; largest error {max(rule.error for rule in rules):.2%}, above the tolerance "
+        f"{sum(rule.error > given.tolerance for rule in rules)}; followed in float64 {doubled}; "
         f"rules {dict(Counter(rule.name for rule in rules))}",
         flush=True,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import threading
 from collections import defaultdict
@@ -76,6 +77,7 @@ class Encoder:
         )
         self._wirings: dict[int, Wiring] = {}
         self._wiring_lock = threading.Lock()
+        self._double: Encoder | None = None
 
     def __repr__(self) -> str:
         return f"Encoder({self.record.name!r}, {self.layers} layers, {self.record.dim} wide, {self.record.similarity})"
@@ -153,6 +155,18 @@ class Encoder:
             if layer not in self._wirings:
                 self._wirings[layer] = wire(self.twin, self._features(self.reader.read([PROBE], truncate=True)), layer)
         return self._wirings[layer]
+
+    def in_double(self) -> Encoder:
+        """The same model with its weights in float64, for what float32 cannot resolve. Made at first use, and kept."""
+        with self._wiring_lock:
+            if self._double is None:
+                self._double = Encoder(
+                    copy.deepcopy(self.model).double(),
+                    self.record.name,
+                    similarity=self.record.similarity,
+                    pooling=self.record.pooling,
+                )
+        return self._double
 
     def run(self, features: Features, layer: int) -> tuple[Float[Tensor, "batch dim"], Pass]:
         """A plain pass: embeddings (before any final normalisation), and what was seen on the way."""

@@ -14,10 +14,11 @@ from torch.utils._pytree import tree_map
 
 from whyalike.encoders.encoder import Batch, Encoder
 from whyalike.encoders.references import Positions, Reference, reference_states
+from whyalike.encoders.tokens import Reading
 from whyalike.encoders.twin import tile
 from whyalike.errors import BadInput, unknown
 from whyalike.explanation import Measured
-from whyalike.methods.quadrature import RULES, Rule, cheapest_rule, fixed_rule
+from whyalike.methods.quadrature import FIRST_EDGES, RULES, Rule, cheapest_rule, fixed_rule, on_panels
 from whyalike.methods.second_order import Cut, Images, SecondOrder, Totals
 from whyalike.methods.tangents import GIBIBYTE, States, pull_one, push_directions, rows_at_once, states_at, true_images
 
@@ -73,24 +74,24 @@ class IntegratedJacobians(SecondOrder):
             len(cut.masks), len(paths), embedding.shape[-1], dtype=embedding.dtype, device=embedding.device
         )
         measured = []
-        for row, path in enumerate(paths):
-            rule = self.rule_of(path)
-            masks = cut.masks[:, row]
+        for row, single in enumerate(paths):
+            path, rule = self.path_and_rule(single)
+            masks = cut.masks[:, row].to(path.start.dtype)
             moving = masks @ path.change[0].abs().sum(-1) > 0  # a special token is its own reference
             if moving.any():
-                units[moving, row] = path.integrate(rule, masks[moving])
-            measured.append(_measured(rule))
+                units[moving, row] = path.integrate(rule, masks[moving]).to(units.dtype)
+            measured.append(_measured(rule, path))
         return Images(units, embedding, measured)
 
     def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
-        (path,), embedding = self.paths(encoder, batch, budget)
-        rule = self.rule_of(path)
+        (single,), embedding = self.paths(encoder, batch, budget)
+        path, rule = self.path_and_rule(single)
         gradient = torch.zeros_like(path.start[0])
         for nodes, weights in path.pieces(rule):
             states = path.at(nodes)
-            gradients = pull_one(states, states.hidden, towards.expand(len(nodes), -1))
+            gradients = pull_one(states, states.hidden, towards.to(path.start.dtype).expand(len(nodes), -1))
             gradient = gradient + torch.einsum("s,sth->th", weights, gradients)
-        return Totals((gradient * path.change[0]).sum(-1), embedding[0], _measured(rule))
+        return Totals((gradient * path.change[0]).sum(-1).to(embedding.dtype), embedding[0], _measured(rule, path))
 
     def paths(
         self, encoder: Encoder, batch: Batch, budget: int = GIBIBYTE
@@ -100,13 +101,26 @@ class IntegratedJacobians(SecondOrder):
             raise BadInput("normalize='path' differentiates a cosine; this encoder compares by dot. Use 'endpoint'.")
         states, embedding = states_at(encoder, batch, self.layer_in(encoder), self.normalize == "path")
         start = reference_states(encoder, batch, states.layer, self.reference, self.reference_positions)
-        return [Path(_one(states, row), start[row : row + 1], budget) for row in range(len(start))], embedding
+        return [
+            Path(_one(states, row), start[row : row + 1], batch.readings[row], budget) for row in range(len(start))
+        ], embedding
 
-    def rule_of(self, path: Path) -> Rule:
-        """The nodes this method integrates with on a path. Costs one direction per node tried, not one per token."""
+    def path_and_rule(self, path: Path) -> tuple[Path, Rule]:
+        """The nodes to integrate with, and the path they lie on. Costs one direction per node tried, not one per token.
+
+        A path with near-jumps (layer 0 of MPNet) can be steeper than float32 can follow; it is followed in float64 then.
+        """
         if self.steps is not None:
-            return fixed_rule(self.rule or "right_endpoint", self.steps, path.speed, path.value)
-        return cheapest_rule(path.speed, path.value, self.tolerance, self.max_steps)
+            return path, fixed_rule(self.rule or "right_endpoint", self.steps, path.speed, path.value)
+        rule = cheapest_rule(path.speed, path.value, self.tolerance, self.max_steps)
+        if rule.error <= self.tolerance or rule.edges is None or path.start.dtype == torch.float64:
+            return path, rule
+        edges = rule.edges if 2 * len(rule.nodes) <= self.max_steps else FIRST_EDGES
+        double = path.states.encoder.in_double()
+        (batch,) = double.batches([path.reading], 1)
+        (finer,), _ = self.paths(double, batch, path.budget)
+        found = on_panels(finer.speed, finer.value, self.tolerance, self.max_steps, edges, 1e-13)
+        return (finer, found) if found.error < rule.error else (path, rule)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,6 +129,7 @@ class Path:
 
     states: States
     start: Float[Tensor, "1 tokens hidden"]
+    reading: Reading
     budget: int = GIBIBYTE
 
     @property
@@ -185,5 +200,6 @@ def _one(states: States, row: int) -> States:
     )
 
 
-def _measured(rule: Rule) -> Measured:
-    return {"steps": len(rule.nodes), "rule": rule.name, "error": rule.error}
+def _measured(rule: Rule, path: Path) -> Measured:
+    precision = str(path.start.dtype).removeprefix("torch.")
+    return {"steps": len(rule.nodes), "rule": rule.name, "error": rule.error, "precision": precision}

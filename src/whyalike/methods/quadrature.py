@@ -20,9 +20,9 @@ from jaxtyping import Float
 
 Array = Float[np.ndarray, "..."]
 WHOLE_PATH = (("gauss", 4), ("gauss", 6), ("warped_midpoint", 8), ("warped_midpoint", 12), ("warped_midpoint", 18))
-PANEL_NODES, FIRST_PANELS = 3, 4
+PANEL_NODES = 3
+FIRST_EDGES = np.linspace(0, 1, 5)
 HOPELESS = 0.3  # a whole-path error above which a finer whole-path rule is not worth trying
-FINEST = 6e-8  # float32 has no finer steps than this near the middle of the path
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +33,7 @@ class Rule:
     nodes: Float[np.ndarray, "steps"]
     weights: Float[np.ndarray, "steps"]
     error: float = float("nan")
+    edges: Float[np.ndarray, "panels_and_one"] | None = None  # of the panels, where it has some
 
 
 def midpoint(steps: int) -> Rule:
@@ -71,11 +72,16 @@ def fixed_rule(name: str, steps: int, speed: Callable[[Array], Array], value: Ca
 
 
 def cheapest_rule(
-    speed: Callable[[Array], Array], value: Callable[[Array], Array], tolerance: float, max_steps: int
+    speed: Callable[[Array], Array],
+    value: Callable[[Array], Array],
+    tolerance: float,
+    max_steps: int,
+    finest: float = 6e-8,
 ) -> Rule:
     """The first rule whose true error is within the tolerance, or the best that ``max_steps`` allow.
 
-    ``speed(nodes)`` gives g at each node, ``value(nodes)`` the embedding.
+    ``speed(nodes)`` gives g at each node, ``value(nodes)`` the embedding. ``finest`` is the shortest panel that makes sense:
+    float32 has no finer steps than 6e-8 near the middle of the path.
     """
     ends = value(np.array([0.0, 1.0]))
     for name, steps in WHOLE_PATH:
@@ -86,7 +92,8 @@ def cheapest_rule(
             return rule
         if rule.error > HOPELESS and steps >= 8:
             break
-    return _on_panels(speed, value, tolerance, max_steps)
+    edges = FIRST_EDGES if max_steps >= PANEL_NODES * 4 else np.array([0.0, 1.0])
+    return on_panels(speed, value, tolerance, max_steps, edges, finest)
 
 
 def _measured(rule: Rule, speed: Callable[[Array], Array], start: Array, end: Array) -> Rule:
@@ -99,12 +106,16 @@ def _relative(error: Array, total: Array) -> float:
     return float(np.linalg.norm(error)) / size if size else float(np.linalg.norm(error))
 
 
-def _on_panels(
-    speed: Callable[[Array], Array], value: Callable[[Array], Array], tolerance: float, max_steps: int
+def on_panels(
+    speed: Callable[[Array], Array],
+    value: Callable[[Array], Array],
+    tolerance: float,
+    max_steps: int,
+    edges: Float[np.ndarray, "panels_and_one"],
+    finest: float,
 ) -> Rule:
     """Halves the panels with the largest true error until the whole is within the tolerance."""
     base = gauss(PANEL_NODES)
-    edges = np.linspace(0, 1, max(1, min(FIRST_PANELS, max_steps // PANEL_NODES)) + 1)
     values = dict(zip(edges.tolist(), value(edges), strict=True))
     total = values[1.0] - values[0.0]
     errors: dict[tuple[float, float], Array] = {}
@@ -117,7 +128,7 @@ def _on_panels(
         sizes = {panel: _relative(each, total) for panel, each in errors.items()}
         # Errors of P panels point every way, so each may have tolerance/√P; those above it are halved all at once.
         bound = min(tolerance / len(sizes) ** 0.5, 0.3 * max(sizes.values()))
-        worst = [panel for panel, size in sizes.items() if size >= bound and panel[1] - panel[0] > FINEST]
+        worst = [panel for panel, size in sizes.items() if size >= bound and panel[1] - panel[0] > finest]
         if error <= tolerance or not worst or PANEL_NODES * (len(errors) + len(worst)) > max_steps:
             break
         middles = np.array([(low + high) / 2 for low, high in worst])
@@ -132,4 +143,5 @@ def _on_panels(
         np.concatenate([low + (high - low) * base.nodes for low, high in panels]),
         np.concatenate([(high - low) * base.weights for low, high in panels]),
         error,
+        np.array([*(low for low, _ in panels), 1.0]),
     )

@@ -57,7 +57,10 @@ def _heat_map(altair: Any, scene: Scene) -> Any:
     )
     dark = altair.datum.value
     light_ink = (dark > 0.55 * scene.limit) | (dark < -0.55 * scene.limit)
-    numbers = base.mark_text(fontSize=11).encode(
+    shown = (
+        base if scene.parts else base.transform_filter(dark != 0)
+    )  # between words that are not matched there is no value
+    numbers = shown.mark_text(fontSize=11).encode(
         text=altair.Text("value:Q", format="+.2f"),
         color=altair.condition(light_ink, altair.value("white"), altair.value("#222")),
     )
