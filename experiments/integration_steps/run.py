@@ -11,12 +11,12 @@ from __future__ import annotations
 import argparse
 import statistics
 from collections import Counter
+from typing import Any
 
 from tqdm import tqdm
 
 import whyalike
 from experiments.pairs import MPNET, stsb_pairs
-from whyalike.methods.quadrature import Rule
 
 
 def main() -> None:
@@ -29,26 +29,26 @@ def main() -> None:
     encoder = whyalike.load_encoder(MPNET if given.model == "mpnet" else None)
     method = whyalike.IntegratedJacobians(layer=given.layer, tolerance=given.tolerance)
     texts = [text for pair in stsb_pairs(given.pairs) for text in pair]
-    rules, doubled = [], 0
+    found, doubled = [], 0
     for text in tqdm(texts, unit="text"):
         (batch,) = encoder.batches(encoder.read([text]), 1)
         (path,), _ = method.paths(encoder, batch)
-        finer, rule = method.path_and_rule(path)
-        doubled += finer is not path
-        rules.append(rule)
-        if len(rules) % 10 == 0:
-            report(rules, doubled, given)
-    report(rules, doubled, given)
+        _, measured = method.legs_of(path)
+        doubled += "steps_in_float64" in measured
+        found.append(measured)
+        if len(found) % 10 == 0:
+            report(found, doubled, given)
+    report(found, doubled, given)
 
 
-def report(rules: list[Rule], doubled: int, given: argparse.Namespace) -> None:
-    steps = sorted(len(rule.nodes) for rule in rules)
+def report(found: list[dict[str, Any]], doubled: int, given: argparse.Namespace) -> None:
+    steps = sorted(each["steps"] for each in found)
     print(
-        f"{given.model}, layer {given.layer}, tolerance {given.tolerance:.1%}, {len(rules)} texts: "
+        f"{given.model}, layer {given.layer}, tolerance {given.tolerance:.1%}, {len(found)} texts: "
         f"steps median {statistics.median(steps):.0f}, quartiles {steps[len(steps) // 4]}–{steps[3 * len(steps) // 4]}, "
-        f"most {steps[-1]}; largest error {max(rule.error for rule in rules):.2%}, above the tolerance "
-        f"{sum(rule.error > given.tolerance for rule in rules)}; followed in float64 {doubled}; "
-        f"rules {dict(Counter(rule.name for rule in rules))}",
+        f"most {steps[-1]}; largest error {max(each['error'] for each in found):.2%}, above the tolerance "
+        f"{sum(each['error'] > given.tolerance for each in found)}; followed in float64 in part {doubled}; "
+        f"rules {dict(Counter(each['rule'] for each in found))}",
         flush=True,
     )
 

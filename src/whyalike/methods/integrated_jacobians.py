@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
@@ -23,6 +23,8 @@ from whyalike.methods.second_order import Cut, Images, SecondOrder, Totals
 from whyalike.methods.tangents import GIBIBYTE, States, pull_one, push_directions, rows_at_once, states_at, true_images
 
 STEPS_TOGETHER = 32
+SHORT = 2e-4  # a panel in which float32 has few thousand points or less
+FINEST_DOUBLE = 1e-13
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,24 +76,26 @@ class IntegratedJacobians(SecondOrder):
             len(cut.masks), len(paths), embedding.shape[-1], dtype=embedding.dtype, device=embedding.device
         )
         measured = []
-        for row, single in enumerate(paths):
-            path, rule = self.path_and_rule(single)
-            masks = cut.masks[:, row].to(path.start.dtype)
-            moving = masks @ path.change[0].abs().sum(-1) > 0  # a special token is its own reference
-            if moving.any():
-                units[moving, row] = path.integrate(rule, masks[moving]).to(units.dtype)
-            measured.append(_measured(rule, path))
+        for row, whole in enumerate(paths):
+            legs, found = self.legs_of(whole)
+            masks = cut.masks[:, row]
+            moving = masks @ whole.change[0].abs().sum(-1) > 0  # a special token is its own reference
+            for path, rule in legs:
+                if moving.any():
+                    units[moving, row] += path.integrate(rule, masks[moving].to(path.start.dtype)).to(units.dtype)
+            measured.append(found)
         return Images(units, embedding, measured)
 
     def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
-        (single,), embedding = self.paths(encoder, batch, budget)
-        path, rule = self.path_and_rule(single)
-        gradient = torch.zeros_like(path.start[0])
-        for nodes, weights in path.pieces(rule):
-            states = path.at(nodes)
-            gradients = pull_one(states, states.hidden, towards.to(path.start.dtype).expand(len(nodes), -1))
-            gradient = gradient + torch.einsum("s,sth->th", weights, gradients)
-        return Totals((gradient * path.change[0]).sum(-1).to(embedding.dtype), embedding[0], _measured(rule, path))
+        (whole,), embedding = self.paths(encoder, batch, budget)
+        legs, measured = self.legs_of(whole)
+        tokens = torch.zeros_like(whole.start[0, :, 0])
+        for path, rule in legs:
+            for nodes, weights in path.pieces(rule):
+                states = path.at(nodes)
+                gradients = pull_one(states, states.hidden, towards.to(path.start.dtype).expand(len(nodes), -1))
+                tokens += torch.einsum("s,sth,th->t", weights, gradients, path.change[0]).to(tokens.dtype)
+        return Totals(tokens, embedding[0], measured)
 
     def paths(
         self, encoder: Encoder, batch: Batch, budget: int = GIBIBYTE
@@ -105,22 +109,77 @@ class IntegratedJacobians(SecondOrder):
             Path(_one(states, row), start[row : row + 1], batch.readings[row], budget) for row in range(len(start))
         ], embedding
 
-    def path_and_rule(self, path: Path) -> tuple[Path, Rule]:
-        """The nodes to integrate with, and the path they lie on. Costs one direction per node tried, not one per token.
+    def legs_of(self, path: Path) -> tuple[list[tuple[Path, Rule]], Measured]:
+        """The nodes to integrate with, each leg on a path of its own precision, and what they reach.
 
-        A path with near-jumps (layer 0 of MPNet) can be steeper than float32 can follow; it is followed in float64 then.
+        Costs one direction per node tried, not one per token. A path with near-jumps (layer 0 of MPNet) can be steeper than
+        float32 can follow; its steep pieces are followed in float64 then.
         """
         if self.steps is not None:
-            return path, fixed_rule(self.rule or "right_endpoint", self.steps, path.speed, path.value)
+            rule = fixed_rule(self.rule or "right_endpoint", self.steps, path.speed, path.value)
+            return [(path, rule)], _measured(rule)
         rule = cheapest_rule(path.speed, path.value, self.tolerance, self.max_steps)
         if rule.error <= self.tolerance or rule.edges is None or path.start.dtype == torch.float64:
-            return path, rule
-        edges = rule.edges if 2 * len(rule.nodes) <= self.max_steps else FIRST_EDGES
+            return [(path, rule)], _measured(rule)
+        lost = 2 * len(rule.nodes) > self.max_steps  # finer steps did not help anywhere: rounding is everywhere
+        edges, short = (FIRST_EDGES, 2.0) if lost else (rule.edges, SHORT)
+        steep = SteepPath(path, self._in_double(path), edges, short)
+        finer = on_panels(steep.speed, steep.value, self.tolerance, self.max_steps, edges, FINEST_DOUBLE)
+        if finer.error >= rule.error:
+            return [(path, rule)], _measured(rule)
+        in_double = sum(len(rule.nodes) for path, rule in steep.legs(finer) if path is steep.fine)
+        return steep.legs(finer), _measured(finer) | {"steps_in_float64": in_double}
+
+    def _in_double(self, path: Path) -> Path:
         double = path.states.encoder.in_double()
         (batch,) = double.batches([path.reading], 1)
         (finer,), _ = self.paths(double, batch, path.budget)
-        found = on_panels(finer.speed, finer.value, self.tolerance, self.max_steps, edges, 1e-13)
-        return (finer, found) if found.error < rule.error else (path, rule)
+        return finer
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SteepPath:
+    """A path in float32, and the same in float64 for the pieces too short for float32 to tell their points apart."""
+
+    coarse: Path
+    fine: Path
+    edges: Float[np.ndarray, "panels_and_one"]  # of the panels found in float32
+    short: float
+
+    def speed(self, nodes: Float[np.ndarray, "steps"]) -> Float[np.ndarray, "steps dim"]:
+        return self._each(nodes, self.coarse.speed, self.fine.speed)
+
+    def value(self, nodes: Float[np.ndarray, "steps"]) -> Float[np.ndarray, "steps dim"]:
+        return self._each(nodes, self.coarse.value, self.fine.value)
+
+    def legs(self, rule: Rule) -> list[tuple[Path, Rule]]:
+        steep = self._steep(rule.nodes)
+        return [
+            (path, replace(rule, nodes=rule.nodes[mine], weights=rule.weights[mine]))
+            for path, mine in ((self.coarse, ~steep), (self.fine, steep))
+            if mine.any()
+        ]
+
+    def _steep(self, nodes: Float[np.ndarray, "steps"]) -> Bool[np.ndarray, "steps"]:
+        """Whether each node lies in a short panel or at the edge of one."""
+        widths = np.diff(self.edges)
+        short = widths < self.short
+        panel = np.clip(np.searchsorted(self.edges, nodes, side="right") - 1, 0, len(widths) - 1)
+        at_start = nodes == self.edges[panel]
+        return short[panel] | (at_start & short[np.maximum(panel - 1, 0)])
+
+    def _each(
+        self,
+        nodes: Float[np.ndarray, "steps"],
+        coarse: Callable[[np.ndarray], np.ndarray],
+        fine: Callable[[np.ndarray], np.ndarray],
+    ) -> Float[np.ndarray, "steps dim"]:
+        steep = self._steep(nodes)
+        found = [np.zeros(0)] * len(nodes)
+        for mine, look in ((~steep, coarse), (steep, fine)):
+            for index, row in zip(np.flatnonzero(mine), look(nodes[mine]) if mine.any() else (), strict=True):
+                found[index] = row
+        return np.stack(found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,6 +259,5 @@ def _one(states: States, row: int) -> States:
     )
 
 
-def _measured(rule: Rule, path: Path) -> Measured:
-    precision = str(path.start.dtype).removeprefix("torch.")
-    return {"steps": len(rule.nodes), "rule": rule.name, "error": rule.error, "precision": precision}
+def _measured(rule: Rule) -> Measured:
+    return {"steps": len(rule.nodes), "rule": rule.name, "error": rule.error}
