@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from whyalike import errors, render
     from whyalike.comparison import Comparison
+    from whyalike.contrasts import Contrast
     from whyalike.encoders.encoder import Encoder
     from whyalike.encoders.load import load_encoder
     from whyalike.explanation import Contributions, Explanation, OneSided, Pair
     from whyalike.files import load, save
-    from whyalike.front_door import contributions, explain, explain_against, explain_pairs
+    from whyalike.front_door import contrast, contributions, explain, explain_against, explain_pairs
     from whyalike.matching import Match, Matching
     from whyalike.methods import (
         BTI,
@@ -43,6 +44,7 @@ _HOMES = {
     "METHODS": "methods",
     "BiLRP": "methods",
     "Comparison": "comparison",
+    "Contrast": "contrasts",
     "Gradients": "methods",
     "IntegratedGradients": "methods",
     "Match": "matching",
@@ -61,6 +63,7 @@ _HOMES = {
     "TokenEmbeddings": "methods",
     "TokenOutputs": "methods",
     "compare": "side_by_side",
+    "contrast": "front_door",
     "contributions": "front_door",
     "errors": "errors",
     "explain": "front_door",
@@ -79,6 +82,7 @@ __all__ = [
     "METHODS",
     "BiLRP",
     "Comparison",
+    "Contrast",
     "Contributions",
     "Encoder",
     "Explanation",
@@ -96,6 +100,7 @@ __all__ = [
     "TokenEmbeddings",
     "TokenOutputs",
     "compare",
+    "contrast",
     "contributions",
     "errors",
     "explain",

@@ -9,6 +9,7 @@ from itertools import islice
 import torch
 from tqdm import tqdm
 
+from whyalike.contrasts import Contrast
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.load import load_encoder
 from whyalike.errors import BadInput, unknown
@@ -123,6 +124,37 @@ def contributions(
         budget=budget,
         progress=progress,
     )
+
+
+def contrast(
+    query: str,
+    a: str,
+    b: str,
+    *,
+    encoder: Encoder | None = None,
+    method: str | Method = "bilrp",
+    layer: int | None = None,
+    unit: Unit | None = None,
+    prompts: tuple[str | None, str | None] = (None, None),
+    truncate: bool = False,
+    budget: int = GIBIBYTE,
+) -> Contrast:
+    """Why ``a`` rather than ``b`` for a query: the difference of the two scores, word by word. The query is explained once.
+
+    >>> contrast("guitar music", "A man plays guitar.", "A man plays chess.").top(3)            # doctest: +SKIP
+    """
+    pairs = explain_pairs(
+        [(query, a), (query, b)],
+        encoder=encoder,
+        method=method,
+        layer=layer,
+        unit=unit,
+        prompts=prompts,
+        truncate=truncate,
+        budget=budget,
+        progress=False,
+    )
+    return Contrast(*pairs)
 
 
 def explain_against(

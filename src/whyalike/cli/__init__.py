@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from whyalike.cli import compare, explain, methods, models
+from whyalike.cli import compare, contrast, explain, methods, models
 from whyalike.errors import WhyalikeError
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app = typer.Typer(
 )
 app.command("explain")(explain.command)
 app.command("compare")(compare.command)
+app.command("contrast")(contrast.command)
 app.command("methods")(methods.command)
 app.command("models")(models.command)
 

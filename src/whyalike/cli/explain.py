@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -12,26 +11,15 @@ import typer
 from rich.console import Console
 
 from whyalike.cli import given
-
-
-class By(StrEnum):
-    """Units of the picture."""
-
-    token = "token"
-    word = "word"
-    sentence = "sentence"
+from whyalike.cli.given import By
 
 
 def command(
     left: given.Left,
     right: given.Right,
     method: Annotated[str, typer.Option(help="How to explain; `whyalike methods` lists them.")] = "bilrp",
-    model: Annotated[
-        str | None, typer.Option(help="A Hugging Face name or a path. Default: the embedded model.")
-    ] = None,
-    layer: Annotated[
-        int | None, typer.Option(help="Whose hidden states count as the tokens. 0: the embeddings.")
-    ] = None,
+    model: given.Model = None,
+    layer: given.Layer = None,
     by: Annotated[By, typer.Option(help="Units to show.")] = By.word,
     settings: given.Settings = None,
     corpus: given.Corpus = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from dataclasses import fields, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,17 @@ from whyalike.errors import BadInput, unknown
 if TYPE_CHECKING:
     from whyalike.methods import Method
 
+
+class By(StrEnum):
+    """Units of a picture."""
+
+    token = "token"
+    word = "word"
+    sentence = "sentence"
+
+
+Model = Annotated[str | None, typer.Option(help="A Hugging Face name or a path. Default: the embedded model.")]
+Layer = Annotated[int | None, typer.Option(help="Whose hidden states count as the tokens. 0: the embeddings.")]
 Left = Annotated[str, typer.Argument(help="A text, `-` for standard input, or `@FILE` (`@@…`: a text with an @).")]
 Right = Annotated[str, typer.Argument(help="The other text, given in the same ways.")]
 Pooling = Annotated[str | None, typer.Option(help="Pooling for a plain transformer: mean, cls, lasttoken, …")]

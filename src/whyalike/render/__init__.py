@@ -7,20 +7,26 @@ import io
 from rich.console import Console, RenderableType
 
 from whyalike.comparison import Comparison
+from whyalike.contrasts import Contrast
 from whyalike.explanation import Explanation
-from whyalike.render import comparison, html, terminal
+from whyalike.render import comparison, contrast, html, terminal
 from whyalike.render.figure import to_figure
 from whyalike.render.scene import Scene, scene_of
 
 __all__ = ["Scene", "picture", "scene_of", "to_figure", "to_html", "to_terminal"]
 
 
-def to_html(shown: Explanation | Comparison) -> str:
+Shown = Explanation | Comparison | Contrast
+
+
+def to_html(shown: Shown) -> str:
     """One self-contained page that works from disk, offline."""
-    return comparison.to_html(shown) if isinstance(shown, Comparison) else html.to_html(shown)
+    if isinstance(shown, Explanation):
+        return html.to_html(shown)
+    return comparison.to_html(shown) if isinstance(shown, Comparison) else contrast.to_html(shown)
 
 
-def to_terminal(shown: Explanation | Comparison, *, width: int = 100, colours: bool = True) -> str:
+def to_terminal(shown: Shown, *, width: int = 100, colours: bool = True) -> str:
     """The picture as text with colour codes, or without."""
     out = io.StringIO()
     console = Console(
@@ -30,6 +36,8 @@ def to_terminal(shown: Explanation | Comparison, *, width: int = 100, colours: b
     return out.getvalue()
 
 
-def picture(shown: Explanation | Comparison, width: int) -> RenderableType:
+def picture(shown: Shown, width: int) -> RenderableType:
     """The picture for a rich console."""
-    return comparison.picture(shown, width) if isinstance(shown, Comparison) else terminal.picture(shown, width)
+    if isinstance(shown, Explanation):
+        return terminal.picture(shown, width)
+    return comparison.picture(shown, width) if isinstance(shown, Comparison) else contrast.picture(shown, width)

@@ -69,15 +69,19 @@ def css(background: Colour) -> str:
 
 
 def _texts(scene: Scene) -> str:
-    lines = []
-    for name, words in (("left", scene.left), ("right", scene.right)):
-        shown = " ".join(
-            f'<bdi class="word {word.kind}" style="{css(colour(word.value, scene.word_limit))}" '
-            f'title="{word.value:+.4f}">{escape(word.label)}</bdi>'
-            for word in words
-        )
-        lines.append(f'<p class="text"><small>{name}</small> {shown}</p>')
-    return "".join(lines)
+    return "".join(
+        text(name, words, scene.word_limit) for name, words in (("left", scene.left), ("right", scene.right))
+    )
+
+
+def text(name: str, words: tuple[Word, ...], limit: float) -> str:
+    """A text with its words coloured, behind its name."""
+    shown = " ".join(
+        f'<bdi class="word {word.kind}" style="{css(colour(word.value, limit))}" '
+        f'title="{word.value:+.4f}">{escape(word.label)}</bdi>'
+        for word in words
+    )
+    return f'<p class="text"><small>{name}</small> {shown}</p>'
 
 
 def _heading(word: Word, scope: str) -> str:

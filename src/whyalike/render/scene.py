@@ -70,15 +70,15 @@ def scene_of(explanation: Explanation, pairs: int = 8) -> Scene:
     values = _saliency(e) or (e.matrix.sum(1) + e.left_terms, e.matrix.sum(0) + e.right_terms)
     return Scene(
         score=e.score,
-        left=_words(e.left, values[0]),
-        right=_words(e.right, values[1]),
+        left=words_of(e.left, values[0]),
+        right=words_of(e.right, values[1]),
         cells=e.matrix,
         rows=tuple(np.flatnonzero(e.matrix.any(1)).tolist() if matched else range(len(e.left))),
         columns=tuple(np.flatnonzero(e.matrix.any(0)).tolist() if matched else range(len(e.right))),
         parts=parts,
         pairs=tuple(pair for pair in e.top_pairs(pairs) if not matched or pair.value),
         matches=e.matching.top if e.matching is not None else (),
-        caption=_caption(e),
+        caption=caption_of(e),
         closing=_sum_line(e, parts) if parts else _counts(e),
         notes=tuple(_notes(e)),
     )
@@ -114,14 +114,15 @@ def _counts(e: Explanation) -> str:
     return f"{len(found.top)} of {len(found.matches)} matches, in the top {found.kept} of {clusters} clusters of scores"
 
 
-def _caption(e: Explanation) -> str:
+def caption_of(e: Explanation) -> str:
+    """``all-MiniLM-L6-v2 · bilrp at layer 0 · cosine``"""
     layer, spread = e.method.parameters["layer"], e.method.parameters.get("spread")
     where = {None: "", "embeddings": " of the embeddings"}.get(layer, f" at layer {layer}")
     shared = f" · remainder spread ({spread})" if spread else ""
     return f"{e.model.name} · {e.method.name}{where} · {e.model.similarity}{shared}"
 
 
-def _words(side: Side, values: Float[np.ndarray, "tokens"]) -> tuple[Word, ...]:
+def words_of(side: Side, values: Float[np.ndarray, "tokens"]) -> tuple[Word, ...]:
     rows = zip(side.labels, side.kinds, values, strict=True)
     return tuple(Word(printable(label), kind, float(value)) for label, kind, value in rows)
 

@@ -47,14 +47,17 @@ def _word(word: Word, limit: float) -> Text:
 
 
 def texts(scene: Scene) -> Text:
-    lines = []
-    for name, words in (("left ", scene.left), ("right", scene.right)):
-        line = Text(f"{name}  ", "dim")
-        for word in words:
-            line.append_text(_word(word, scene.word_limit))
-            line.append(" ")
-        lines.append(line)
-    return Text("\n").join(lines)
+    both = (("left", scene.left), ("right", scene.right))
+    return Text("\n").join(line(name, words, scene.word_limit) for name, words in both)
+
+
+def line(name: str, words: tuple[Word, ...], limit: float) -> Text:
+    """A text with its words coloured, behind its name."""
+    shown = Text(f"{name:<5}  ", "dim")
+    for word in words:
+        shown.append_text(_word(word, limit))
+        shown.append(" ")
+    return shown
 
 
 def _matrix(scene: Scene) -> Text:

@@ -1,0 +1,101 @@
+"""Why a rather than b, in the terminal and as HTML: the query's words for and against, both texts, the sum."""
+
+from __future__ import annotations
+
+from html import escape
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from whyalike.contrasts import Contrast
+from whyalike.render import html, terminal
+from whyalike.render.scene import Word, caption_of, colour, printable, words_of
+
+TOP = 8
+
+
+def lines(contrast: Contrast) -> list[tuple[str, tuple[Word, ...]]]:
+    """The three texts with what their words add: the query's to the difference, the others' to their own score."""
+    return [
+        ("query", words_of(contrast.query, contrast.query_values)),
+        ("a", words_of(contrast.a.right, contrast.a_side.values)),
+        ("b", words_of(contrast.b.right, contrast.b_side.values)),
+    ]
+
+
+def sum_line(contrast: Contrast) -> str:
+    """``0.421 − 0.305 = +0.116 = +0.140 words of the query − 0.024 what none of them owns``"""
+    words, rest = float(contrast.query_values.sum()), contrast.query_rest
+    left = "" if contrast.adds_up else f" {_signed(contrast.residual)} unexplained"
+    return (
+        f"{_bare(contrast.a.score)} − {_bare(contrast.b.score, inside=True)} = {_signed(contrast.difference)} = "
+        f"{_signed(words)} words of the query {_signed(rest)} what none of them owns{left}"
+    )
+
+
+def picture(contrast: Contrast, width: int) -> RenderableType:
+    """For a rich console."""
+    title = Text.assemble(
+        (f"a rather than b: {_signed(contrast.difference)}", "bold"), (f"   {caption_of(contrast.a)}", "dim")
+    )
+    pieces: list[RenderableType] = [title, Text()]
+    for name, words in lines(contrast):
+        limit = max((abs(word.value) for word in words), default=0.0) or 1.0
+        pieces.append(terminal.line(name, words, limit))
+    pieces += [Text(), _table(contrast), Text(), Text(sum_line(contrast), "bold")]
+    return Group(*pieces)
+
+
+def fragment(contrast: Contrast) -> str:
+    """What a notebook shows."""
+    shown = "".join(
+        html.text(name, words, max((abs(word.value) for word in words), default=0.0) or 1.0)
+        for name, words in lines(contrast)
+    )
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("word of the query", "for a", "for b", "difference"))
+    most = max((abs(value) for *_, value in _rows(contrast)), default=0.0) or 1.0
+    rows = "".join(
+        f"<tr><td><bdi>{escape(word)}</bdi></td><td>{_signed(a)}</td><td>{_signed(b)}</td>"
+        f'<td class="cell" style="{html.css(colour(value, most))}">{_signed(value)}</td></tr>'
+        for word, a, b, value in _rows(contrast)
+    )
+    return (
+        f'<div class="whyalike"><style>{html.STYLE}</style><h1>a rather than b: {_signed(contrast.difference)}</h1>'
+        f'<p class="caption">{escape(caption_of(contrast.a))}</p>{shown}'
+        f'<table class="pairs"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+        f'<p class="sum">{escape(sum_line(contrast))}</p></div>'
+    )
+
+
+def to_html(contrast: Contrast) -> str:
+    """A page that works from disk, offline."""
+    return html.page(f"Why a rather than b: {contrast.query.text[:60]}", fragment(contrast))
+
+
+def _rows(contrast: Contrast) -> list[tuple[str, float, float, float]]:
+    """The query's words that speak most for a, then those most for b."""
+    a, b, values = contrast.a.one_sided().values, contrast.b.one_sided().values, contrast.query_values
+    strongest = sorted(range(len(values)), key=lambda index: -abs(values[index]))[:TOP]
+    order = sorted(strongest, key=lambda index: -values[index])
+    labels = contrast.query.labels
+    return [(printable(labels[i]), float(a[i]), float(b[i]), float(values[i])) for i in order]
+
+
+def _table(contrast: Contrast) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("word of the query", "for a", "for b", "difference"):
+        table.add_column(heading, justify="left" if "word" in heading else "right")
+    most = max((abs(value) for *_, value in _rows(contrast)), default=0.0) or 1.0
+    for word, a, b, value in _rows(contrast):
+        table.add_row(Text(word), _signed(a), _signed(b), Text(_signed(value), terminal.style(colour(value, most))))
+    return table
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3f}".replace("-", "−")
+
+
+def _bare(value: float, *, inside: bool = False) -> str:
+    text = f"{value:.3f}".replace("-", "−")
+    return f"({text})" if inside and value < 0 else text
