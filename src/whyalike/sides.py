@@ -95,7 +95,9 @@ def group(side: Side, unit: Unit) -> tuple[Side, Int[np.ndarray, "tokens"]]:
     if unit not in UNITS:
         raise unknown("unit", unit, UNITS)
     if UNITS.index(unit) < UNITS.index(side.unit):
-        raise BadInput(f"The side is in {side.unit}s, which cannot be split into {unit}s. Explain with unit={unit!r}.")
+        raise BadInput(
+            f"This is in {side.unit}s, which cannot be split into {unit}s. Explain in {unit}s, by a method that speaks of them."
+        )
     if unit == side.unit:
         return side, np.arange(len(side))
     parent = side.word_of if unit == "word" else side.sentence_of

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from whyalike.cli import compare, contrast, explain, methods, models
+from whyalike.cli import compare, contrast, explain, methods, models, serve
 from whyalike.errors import WhyalikeError
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app.command("compare")(compare.command)
 app.command("contrast")(contrast.command)
 app.command("methods")(methods.command)
 app.command("models")(models.command)
+app.command("serve")(serve.command)
 
 
 def main() -> None:

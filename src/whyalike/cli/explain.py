@@ -60,7 +60,7 @@ def command(
     if html is not None:
         html.write_text(render.to_html(shown), encoding="utf-8")
     if png is not None:
-        render.to_figure(shown).save(str(png), format="png", scale_factor=2)
+        png.write_bytes(render.to_png(shown))
     if as_json:
         sys.stdout.write(json.dumps(shown.to_dict(), ensure_ascii=False) + "\n")
         return

@@ -10,10 +10,10 @@ from whyalike.comparison import Comparison
 from whyalike.contrasts import Contrast
 from whyalike.explanation import Explanation
 from whyalike.render import comparison, contrast, html, terminal
-from whyalike.render.figure import to_figure
+from whyalike.render.figure import to_figure, to_png
 from whyalike.render.scene import Scene, scene_of
 
-__all__ = ["Scene", "picture", "scene_of", "to_figure", "to_html", "to_terminal"]
+__all__ = ["Scene", "picture", "scene_of", "to_figure", "to_html", "to_png", "to_terminal"]
 
 
 Shown = Explanation | Comparison | Contrast

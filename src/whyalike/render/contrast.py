@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -32,6 +33,17 @@ def sum_line(contrast: Contrast) -> str:
         f"{_bare(contrast.a.score)} − {_bare(contrast.b.score, inside=True)} = {_signed(contrast.difference)} = "
         f"{_signed(words)} words of the query {_signed(rest)} what none of them owns{left}"
     )
+
+
+def scene(contrast: Contrast) -> dict[str, Any]:
+    """What there is to draw, as plain JSON values."""
+    return {
+        "difference": contrast.difference,
+        "caption": caption_of(contrast.a),
+        "lines": [{"name": name, "words": [word._asdict() for word in words]} for name, words in lines(contrast)],
+        "rows": [dict(zip(("word", "a", "b", "difference"), row, strict=True)) for row in _rows(contrast)],
+        "closing": sum_line(contrast),
+    }
 
 
 def picture(contrast: Contrast, width: int) -> RenderableType:

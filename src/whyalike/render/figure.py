@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,13 @@ def to_figure(explanation: Explanation) -> Any:
         .configure_axis(labelFontSize=13, labelLimit=220)
         .configure_title(fontSize=17, subtitleFontSize=12, subtitleColor="#666", offset=12)
     )
+
+
+def to_png(explanation: Explanation) -> bytes:
+    """The figure as an image."""
+    out = io.BytesIO()
+    to_figure(explanation).save(out, format="png", scale_factor=2)
+    return out.getvalue()
 
 
 def _heat_map(altair: Any, scene: Scene) -> Any:

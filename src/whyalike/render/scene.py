@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -60,6 +60,27 @@ class Scene:
     @property
     def word_limit(self) -> float:
         return max((abs(word.value) for word in (*self.left, *self.right)), default=0.0) or 1.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, for media that draw elsewhere. Every label is fit to be shown."""
+        named = [pair._replace(left=printable(pair.left), right=printable(pair.right)) for pair in self.pairs]
+        matched = [match._replace(left=printable(match.left), right=printable(match.right)) for match in self.matches]
+        return {
+            "score": self.score,
+            "left": [word._asdict() for word in self.left],
+            "right": [word._asdict() for word in self.right],
+            "cells": self.cells.tolist(),
+            "rows": list(self.rows),
+            "columns": list(self.columns),
+            "limit": self.limit,
+            "word_limit": self.word_limit,
+            "parts": [part._asdict() for part in self.parts],
+            "pairs": [pair._asdict() for pair in named],
+            "matches": [match._asdict() for match in matched],
+            "caption": self.caption,
+            "closing": self.closing,
+            "notes": list(self.notes),
+        }
 
 
 def scene_of(explanation: Explanation, pairs: int = 8) -> Scene:

@@ -1,0 +1,59 @@
+"""``whyalike serve``"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from whyalike.errors import MissingExtra
+
+
+def command(
+    host: Annotated[
+        str, typer.Option(help="Where to listen. Anything but loopback lets others in: set a token then.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port.")] = 8000,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help="A model to offer, a name or a path; can be repeated. Default: the embedded one."),
+    ] = None,
+    max_characters: Annotated[int, typer.Option(help="Longest text, in characters.")] = 20_000,
+    max_body: Annotated[int, typer.Option(help="Largest request, in bytes.")] = 2**20,
+    max_seconds: Annotated[
+        float, typer.Option(help="Longest time for sending a request, and for answering it.")
+    ] = 60.0,
+    max_waiting: Annotated[int, typer.Option(help="Requests at work or waiting; the next gets 503.")] = 16,
+    token: Annotated[
+        str | None, typer.Option(envvar="WHYALIKE_TOKEN", help="Requests to the API need this bearer token.")
+    ] = None,
+) -> None:
+    """Open the web explorer: a page on which anyone can ask why two texts are alike, and a JSON API.
+
+    Example: `whyalike serve --port 8080 --model sentence-transformers/all-mpnet-base-v2`
+    """
+    from whyalike.cli.progress import loading, quiet_models
+
+    with loading("Starting"):
+        quiet_models()
+        try:
+            import uvicorn
+        except ImportError as error:
+            raise MissingExtra("uvicorn", "the web explorer", "server") from error
+        from whyalike.server.app import create_app
+        from whyalike.server.settings import DEFAULT, Settings
+
+        settings = Settings(
+            models=dict(zip(model, model, strict=True)) if model else {DEFAULT: None},
+            max_characters=max_characters,
+            max_body=max_body,
+            max_seconds=max_seconds,
+            max_waiting=max_waiting,
+            token=token,
+        )
+        app = create_app(settings)
+    Console(stderr=True, highlight=False).print(
+        f"whyalike explorer: http://{host}:{port}   (Ctrl+C ends it)", markup=False
+    )
+    uvicorn.run(app, host=host, port=port, log_level="warning", timeout_keep_alive=5, server_header=False)

@@ -1,0 +1,1 @@
+"""The web explorer and its JSON API."""

@@ -1,0 +1,197 @@
+"""The app: three pages, and the same answers as JSON. The only door to FastAPI."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from whyalike.errors import BadInput, MissingExtra, UnknownName, WhyalikeError
+
+try:
+    from fastapi import FastAPI, Request
+    from fastapi.exceptions import RequestValidationError
+    from fastapi.responses import HTMLResponse, JSONResponse, Response
+    from fastapi.staticfiles import StaticFiles
+    from fastapi.templating import Jinja2Templates
+except ImportError as missing:
+    raise MissingExtra("FastAPI", "the web explorer", "server") from missing
+
+from whyalike import __version__, render
+from whyalike.contrasts import Contrast
+from whyalike.methods import METHODS
+from whyalike.render.contrast import scene as contrast_scene
+from whyalike.render.scene import scene_of
+from whyalike.server.limits import Limits
+from whyalike.server.schemas import CompareRequest, ContrastRequest, ExplainRequest
+from whyalike.server.settings import Settings
+from whyalike.server.workshop import Busy, TooSlow, Workshop
+from whyalike.side_by_side import compare
+
+HERE = Path(__file__).parent
+PAGES = {"/": "explain", "/compare": "compare", "/contrast": "contrast"}
+ON_THE_PAGE = [name for name in METHODS if name != "tfidf_vectors"]  # that one needs a corpus
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"description": "what was asked cannot be done; the answer says why"},
+    401: {"description": "the server's token is missing"},
+    404: {"description": "no such model, method or layer"},
+    408: {"description": "the request took too long to send"},
+    413: {"description": "the request is too large"},
+    422: {"description": "the request is not what it should be; the answer says where"},
+    503: {"description": "too many are waiting, or the answer took too long; see Retry-After"},
+}
+
+
+def create_app(settings: Settings | None = None) -> Limits:
+    """The whole app, its limits around it. Loads no model until one is asked for."""
+    settings = settings or Settings()
+    shop = Workshop(settings)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        shop.close()
+
+    app = FastAPI(
+        title="whyalike",
+        version=__version__,
+        description="Why does this model find these two texts alike?",
+        docs_url=None,  # FastAPI's own pages load their scripts from elsewhere
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
+        lifespan=lifespan,
+    )
+    app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
+    _refusals(app)
+    _pages(app, settings)
+    _api(app, shop, settings)
+    return Limits(app, settings)
+
+
+def _pages(app: FastAPI, settings: Settings) -> None:
+    templates = Jinja2Templates(directory=HERE / "templates")
+
+    def page(name: str) -> Any:
+        async def show(request: Request) -> HTMLResponse:
+            context = {
+                "page": name,
+                "pages": PAGES,
+                "methods": ON_THE_PAGE,
+                "adding_up": _adding_up(),
+                "settings": settings,
+            }
+            return templates.TemplateResponse(request, f"{name}.html", context)
+
+        return show
+
+    for path, name in PAGES.items():
+        app.add_api_route(path, page(name), include_in_schema=False, response_class=HTMLResponse)
+
+    @app.get("/api", include_in_schema=False, response_class=HTMLResponse)
+    async def about(request: Request) -> HTMLResponse:
+        context = {"page": "api", "pages": PAGES, "paths": app.openapi()["paths"], "settings": settings}
+        return templates.TemplateResponse(request, "api.html", context)
+
+
+def _api(app: FastAPI, shop: Workshop, settings: Settings) -> None:
+    def checked(*texts: str) -> None:
+        for text in texts:
+            if len(text) > settings.max_characters:
+                raise BadInput(
+                    f"A text has {len(text)} characters; this server takes at most {settings.max_characters}. Shorten it."
+                )
+
+    def explained(asked: ExplainRequest) -> Any:
+        checked(asked.left, asked.right)
+        return shop.explanation(
+            asked.left, asked.right, asked.model, asked.method, asked.layer, asked.unit, asked.truncate
+        )
+
+    @app.get("/healthz", summary="Is the server alive?")
+    async def healthz() -> dict[str, Any]:
+        return {"status": "ok", "version": __version__, "waiting": shop.waiting}
+
+    @app.get("/api/models", summary="The models this server explains", responses=_only(401))
+    async def models() -> list[dict[str, Any]]:
+        return [{"name": name, "loaded": shop.loaded(name)} for name in settings.models]
+
+    @app.get("/api/methods", summary="The methods, what they do, and whether they add up", responses=_only(401))
+    async def methods() -> list[dict[str, Any]]:
+        return [
+            {
+                "name": name,
+                "summary": METHODS[name].summary,
+                "paper": METHODS[name].paper,
+                "adds_up": METHODS[name].adds_up,
+            }
+            for name in ON_THE_PAGE
+        ]
+
+    @app.post("/api/explain", summary="Why are these two alike?", responses=REFUSALS)
+    async def explain(asked: ExplainRequest) -> dict[str, Any]:
+        """What `whyalike explain --json` prints, and under `scene` what there is to draw."""
+        found = await shop.run(lambda: explained(asked))
+        return {**found.to_dict(), "scene": scene_of(found).to_dict()}
+
+    @app.post("/api/explain.html", summary="The picture as a page", responses=REFUSALS, response_class=HTMLResponse)
+    async def explain_html(asked: ExplainRequest) -> HTMLResponse:
+        return HTMLResponse(await shop.run(lambda: render.to_html(explained(asked))))
+
+    @app.post("/api/explain.png", summary="The picture as an image", responses=REFUSALS, response_class=Response)
+    async def explain_png(asked: ExplainRequest) -> Response:
+        return Response(await shop.run(lambda: render.to_png(explained(asked))), media_type="image/png")
+
+    @app.post("/api/compare", summary="One pair by several methods, models or layers", responses=REFUSALS)
+    async def compare_(asked: CompareRequest) -> dict[str, Any]:
+        checked(asked.left, asked.right)
+
+        def work() -> dict[str, Any]:
+            names: Sequence[str | None] = asked.models or [None]
+            encoders = [shop.encoder(name) for name in names]
+            options = {"layers": asked.layers, "unit": asked.unit, "truncate": asked.truncate}
+            found = compare(asked.left, asked.right, methods=asked.methods, encoders=encoders, **options)  # type: ignore[arg-type]
+            scenes = [scene_of(entry.explanation).to_dict() for entry in found.entries]
+            return {**found.to_dict(), "scenes": scenes}
+
+        return await shop.run(work)
+
+    @app.post("/api/contrast", summary="Why a rather than b for a query?", responses=REFUSALS)
+    async def contrast(asked: ContrastRequest) -> dict[str, Any]:
+        checked(asked.query, asked.a, asked.b)
+
+        def work() -> dict[str, Any]:
+            found = [
+                shop.explanation(asked.query, text, asked.model, asked.method, asked.layer, asked.unit, asked.truncate)
+                for text in (asked.a, asked.b)
+            ]
+            contrast = Contrast(*found)
+            return {**contrast.to_dict(), "scene": contrast_scene(contrast)}
+
+        return await shop.run(work)
+
+
+def _refusals(app: FastAPI) -> None:
+    """Errors we foresee, as JSON with the reason."""
+
+    @app.exception_handler(WhyalikeError)
+    async def refuse(_: Request, error: WhyalikeError) -> JSONResponse:
+        status = 503 if isinstance(error, Busy | TooSlow) else 404 if isinstance(error, UnknownName) else 400
+        headers = {"Retry-After": "1"} if status == 503 else {}
+        body = {"error": {"type": type(error).__name__, "message": str(error)}}
+        return JSONResponse(body, status_code=status, headers=headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
+        body = {"error": {"type": "InvalidRequest", "message": f"{where}: {first['msg']}."}}
+        return JSONResponse(body, status_code=422)
+
+
+def _adding_up() -> list[str]:
+    return [name for name in ON_THE_PAGE if METHODS[name].adds_up]
+
+
+def _only(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    return {status: REFUSALS[status] for status in statuses}

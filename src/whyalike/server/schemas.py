@@ -1,0 +1,57 @@
+"""What requests look like. Unknown fields and wrong types are refused with the reason."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Text = Annotated[str, Field(description="A text.", examples=["A man plays guitar."])]
+Unit = Literal["token", "word", "sentence"]
+ModelName = Annotated[str | None, Field(description="One of GET /api/models; the first where not given.")]
+MethodName = Annotated[str, Field(description="One of GET /api/methods.", max_length=64)]
+Layer = Annotated[
+    int | None, Field(description="Whose hidden states count as the tokens; the method's own where not given.")
+]
+
+
+class Request(BaseModel):
+    """What all requests have."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    truncate: Annotated[bool, Field(description="Cut texts longer than the model reads, and say so.")] = False
+
+
+class ExplainRequest(Request):
+    """Why a model finds two texts alike."""
+
+    left: Text
+    right: Text
+    model: ModelName = None
+    method: MethodName = "bilrp"
+    layer: Layer = None
+    unit: Unit = "word"
+
+
+class CompareRequest(Request):
+    """One pair by several methods, models or layers."""
+
+    left: Text
+    right: Text
+    methods: Annotated[list[MethodName], Field(min_length=1, max_length=8)] = ["bilrp", "token_outputs", "bti"]
+    models: Annotated[list[str] | None, Field(min_length=1, max_length=4)] = None
+    layers: Annotated[list[int | None], Field(min_length=1, max_length=6)] = [None]
+    unit: Literal["word", "sentence"] = "word"
+
+
+class ContrastRequest(Request):
+    """Why a rather than b for a query."""
+
+    query: Text
+    a: Text
+    b: Text
+    model: ModelName = None
+    method: MethodName = "bilrp"
+    layer: Layer = None
+    unit: Unit = "word"

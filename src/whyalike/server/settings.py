@@ -1,0 +1,30 @@
+"""What the operator of a server decides: which models, how much at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from whyalike.errors import BadInput
+
+DEFAULT = "all-MiniLM-L6-v2"  # what the embedded model is called on the page
+MEBIBYTE = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Safe defaults for a server on one's own machine. A request names one of ``models``, never a path."""
+
+    models: dict[str, str | None] = field(default_factory=lambda: {DEFAULT: None})  # name shown -> what to load
+    max_characters: int = 20_000  # of one text
+    max_body: int = MEBIBYTE  # bytes of one request
+    max_seconds: float = 60.0  # for sending a request, and for answering it
+    max_waiting: int = 16  # requests at work or waiting; the next gets 503
+    kept: int = 64 * MEBIBYTE  # bytes of explanations kept for the next who asks the same
+    token: str | None = field(default=None, repr=False)  # where given, requests need "Authorization: Bearer …"
+
+    def __post_init__(self) -> None:
+        if not self.models:
+            raise BadInput("A server needs at least one model.")
+        for name in ("max_characters", "max_body", "max_seconds", "max_waiting"):
+            if getattr(self, name) <= 0:
+                raise BadInput(f"{name} should be above 0; got {getattr(self, name)!r}.")

@@ -1,0 +1,46 @@
+import { $, ask, download, fields, fillModels, loadingText, say, start } from "/static/page.js";
+import { line, make, paint, signed } from "/static/draw.js";
+
+const form = $("#ask");
+let shown = null;
+
+async function run(current) {
+  say(await loadingText([form.model.value]), "busy");
+  const body = { query: form.query.value, a: form.a.value, b: form.b.value, ...fields(form) };
+  const answer = await (await ask("/api/contrast", body)).json();
+  if (!current()) return;
+  shown = answer;
+  draw(answer.scene);
+}
+
+const most = (values) => Math.max(...values.map(Math.abs), 1e-9);
+
+function draw(scene) {
+  $("#result").hidden = false;
+  $("#score").textContent = `A rather than B: ${signed(scene.difference)}`;
+  $("#words").replaceChildren(...scene.lines.map(({ name, words }) => line(name, words, most(words.map((word) => word.value))).row));
+  const table = make("table", {}, make("thead", {}, make("tr", {}, ...["word", "for A", "for B", "difference"].map((text) => make("th", { text, scope: "col" })))));
+  const limit = most(scene.rows.map((row) => row.difference));
+  for (const row of scene.rows) {
+    const cell = make("td", { className: "cell", text: signed(row.difference) });
+    paint(cell, row.difference, limit);
+    const name = make("td", { text: row.word });
+    name.dir = "auto";
+    table.append(make("tr", {}, name, make("td", { className: "cell", text: signed(row.a) }), make("td", { className: "cell", text: signed(row.b) }), cell));
+  }
+  $("#pairs").replaceChildren(table);
+  $("#closing").textContent = scene.closing;
+}
+
+document.querySelector("[data-download]").addEventListener("click", () => {
+  const { scene: _, ...contrast } = shown;
+  download("contrast.json", new Blob([JSON.stringify(contrast)], { type: "application/json" }));
+});
+await fillModels(form.model);
+const go = start(form, run);
+form.unit.addEventListener("change", () => shown && go());
+$("#swap").addEventListener("click", () => {
+  [form.a.value, form.b.value] = [form.b.value, form.a.value];
+  if (form.query.value && form.a.value && form.b.value) go();
+});
+document.documentElement.dataset.ready = "yes";

@@ -1,0 +1,102 @@
+// Draws scenes as elements. Text only ever enters as textContent, so nothing in it can become markup.
+
+const POSITIVE = [179, 88, 6], NEGATIVE = [33, 102, 172];
+export const signed = (value, digits = 3) => (value < 0 ? "−" : "+") + Math.abs(value).toFixed(digits);
+
+export function make(tag, { className = "", text, title, ...attributes } = {}, ...children) {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  if (text !== undefined) element.textContent = text;
+  if (title !== undefined) element.title = title;
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+// A diverging scale with nothing at zero, so that the page's own paper shows through, light or dark.
+export function paint(element, value, limit) {
+  const share = Math.min(1, Math.abs(value) / (limit || 1)) ** 0.8;
+  const [red, green, blue] = value >= 0 ? POSITIVE : NEGATIVE;
+  element.style.background = `rgba(${red},${green},${blue},${share.toFixed(3)})`;
+  element.style.color = share > 0.55 ? "#fff" : "";
+}
+
+export function line(name, words, limit, { tag = "span" } = {}) {
+  const row = make("p", { className: "line" }, make("small", { text: name }));
+  const elements = words.map((word, index) => {
+    const element = make(tag, { className: `word ${word.kind}`, text: word.label, title: signed(word.value, 4) });
+    element.dir = "auto";
+    element.dataset.index = index;
+    if (tag === "button") element.type = "button";
+    paint(element, word.value, limit);
+    row.append(" ", element);
+    return element;
+  });
+  return { row, elements };
+}
+
+export function pairs(scene, count = 8) {
+  const table = make("table");
+  const rows = scene.matches.length
+    ? scene.matches.map((m) => [m.score, `${m.left} ↔ ${m.right}`, `similar ${m.similarity.toFixed(2)}, cluster ${m.cluster + 1}`])
+    : scene.pairs.slice(0, count).map((p) => [p.value, `${p.left} ↔ ${p.right}`, ""]);
+  for (const [value, label, more] of rows) {
+    const cell = make("td", { className: "cell", text: signed(value) });
+    paint(cell, value, scene.limit);
+    const name = make("td", { text: label });
+    name.dir = "auto";
+    table.append(make("tr", {}, cell, name, make("td", { className: "caption", text: more })));
+  }
+  return table;
+}
+
+export function parts(scene) {
+  const table = make("table");
+  const most = Math.max(...scene.parts.map((part) => Math.abs(part.value)), 1e-9);
+  for (const part of scene.parts) {
+    const bar = make("span", { className: "bar" });
+    bar.style.width = `${(9 * Math.abs(part.value)) / most}rem`;
+    paint(bar, Math.sign(part.value) || 1, 1);
+    table.append(make("tr", { title: part.meaning }, make("td", { text: part.name }), make("td", { className: "cell", text: signed(part.value) }), make("td", {}, bar)));
+  }
+  return table;
+}
+
+export function matrix(scene) {
+  const heading = (word, scope) => {
+    const cell = make("th", { className: word.kind, text: word.label, title: word.label, scope });
+    cell.dir = "auto";
+    return cell;
+  };
+  const head = make("tr", {}, make("td"), ...scene.columns.map((j) => heading(scene.right[j], "col")));
+  const body = make("tbody");
+  const cells = new Map();
+  for (const i of scene.rows) {
+    const row = make("tr", {}, heading(scene.left[i], "row"));
+    for (const j of scene.columns) {
+      const value = scene.cells[i][j];
+      const cell = make("td", { className: "cell", text: signed(value, 2), title: `${scene.left[i].label} ↔ ${scene.right[j].label}: ${signed(value, 5)}` });
+      paint(cell, value, scene.limit);
+      cells.set(`${i} ${j}`, cell);
+      cell.dataset.pair = `${i} ${j}`;
+      row.append(cell);
+    }
+    body.append(row);
+  }
+  return { table: make("table", {}, make("thead", {}, head), body), cells };
+}
+
+export function agreement(names, table) {
+  const head = make("tr", {}, make("td"), ...names.map((name) => make("th", { text: name, scope: "col" })));
+  const body = make("tbody");
+  table.forEach((row, i) => {
+    const line = make("tr", {}, make("th", { text: names[i], scope: "row" }));
+    for (const value of row) {
+      const cell = make("td", { className: "cell", text: value === null ? "–" : value.toFixed(2) });
+      if (value !== null) paint(cell, value, 1);
+      line.append(cell);
+    }
+    body.append(line);
+  });
+  return make("table", {}, make("thead", {}, head), body);
+}

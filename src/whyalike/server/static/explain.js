@@ -1,0 +1,134 @@
+import { $, ask, download, fields, fillModels, loadingText, say, start } from "/static/page.js";
+import { line, make, matrix, paint, pairs, parts, signed } from "/static/draw.js";
+
+const form = $("#ask");
+let shown = null, pinned = null;
+const WIDEST = 60; // a larger matrix stays folded until it is asked for
+
+const request = () => ({ left: form.left.value, right: form.right.value, ...fields(form) });
+
+async function run(current) {
+  say(await loadingText([form.model.value]), "busy");
+  const answer = await (await ask("/api/explain", request())).json();
+  if (!current()) return;
+  shown = answer;
+  pinned = null;
+  draw(answer.scene);
+}
+
+function draw(scene) {
+  $("#result").hidden = false;
+  $("#score").textContent = `score ${scene.score.toFixed(3)}`;
+  $("#caption").textContent = scene.caption;
+  $("#closing").textContent = scene.closing;
+  $("#notes").replaceChildren(...scene.notes.map((text) => make("p", { className: "note", text })));
+  $("#pairs").replaceChildren(pairs(scene));
+  $("#parts").replaceChildren(parts(scene));
+  $("#sum-part").hidden = !scene.parts.length;
+  $("#partners").replaceChildren();
+  const sides = {
+    left: line("left", scene.left, scene.word_limit, { tag: "button" }),
+    right: line("right", scene.right, scene.word_limit, { tag: "button" }),
+  };
+  $("#words").replaceChildren(sides.left.row, sides.right.row);
+  const grid = matrix(scene);
+  const fold = $("#all");
+  fold.open = scene.rows.length * scene.columns.length <= WIDEST * WIDEST;
+  $("#matrix").replaceChildren(grid.table);
+  listen(scene, sides, grid);
+}
+
+function listen(scene, sides, grid) {
+  const other = { left: "right", right: "left" };
+  const value = (side, i, j) => (side === "left" ? scene.cells[i][j] : scene.cells[j][i]);
+
+  function plain() {
+    for (const name of ["left", "right"]) {
+      sides[name].elements.forEach((element, index) => {
+        element.classList.remove("chosen", "pinned");
+        element.querySelector("sup")?.remove();
+        paint(element, scene[name][index].value, scene.word_limit);
+      });
+    }
+    for (const cell of grid.cells.values()) cell.classList.remove("lit");
+    $("#partners").replaceChildren();
+  }
+
+  function light(side, index) {
+    plain();
+    const word = sides[side].elements[index];
+    word.classList.add(pinned ? "pinned" : "chosen");
+    const partners = scene[other[side]].map((partner, j) => ({ partner, j, value: value(side, index, j) }));
+    for (const { j, value: v } of partners) {
+      const element = sides[other[side]].elements[j];
+      paint(element, v, scene.limit);
+      if (Math.abs(v) >= 0.1 * scene.limit) element.append(make("sup", { text: signed(v, 2) }));
+      grid.cells.get(side === "left" ? `${index} ${j}` : `${j} ${index}`)?.classList.add("lit");
+    }
+    const best = [...partners].sort((a, b) => b.value - a.value).slice(0, 4);
+    const text = best.map((each) => `${each.partner.label} ${signed(each.value)}`).join(",  ");
+    $("#partners").replaceChildren(make("strong", { text: scene[side][index].label }), ` with  ${text}`);
+  }
+
+  function rest() {
+    if (pinned) light(pinned.side, pinned.index);
+    else plain();
+  }
+
+  for (const side of ["left", "right"]) {
+    sides[side].elements.forEach((element, index) => {
+      element.addEventListener("mouseenter", () => pinned || light(side, index));
+      element.addEventListener("focus", () => pinned || light(side, index));
+      element.addEventListener("mouseleave", rest);
+      element.addEventListener("blur", rest);
+      element.addEventListener("click", () => {
+        pinned = pinned && pinned.side === side && pinned.index === index ? null : { side, index };
+        element.setAttribute("aria-pressed", String(pinned !== null));
+        light(side, index);
+      });
+    });
+  }
+  for (const [key, cell] of grid.cells) {
+    const [i, j] = key.split(" ").map(Number);
+    cell.addEventListener("mouseenter", () => {
+      if (pinned) return;
+      plain();
+      sides.left.elements[i].classList.add("chosen");
+      sides.right.elements[j].classList.add("chosen");
+      cell.classList.add("lit");
+    });
+    cell.addEventListener("mouseleave", rest);
+  }
+  document.onkeydown = (event) => {
+    if (event.key !== "Escape") return;
+    pinned = null;
+    plain();
+  };
+}
+
+for (const button of document.querySelectorAll("[data-download]")) {
+  button.addEventListener("click", async () => {
+    const kind = button.dataset.download;
+    try {
+      if (kind === "json") {
+        const { scene: _, ...explanation } = shown;
+        download("explanation.json", new Blob([JSON.stringify(explanation)], { type: "application/json" }));
+      } else {
+        say("Drawing …", "busy");
+        download(`explanation.${kind}`, await (await ask(`/api/explain.${kind}`, request())).blob());
+        say("");
+      }
+    } catch (error) {
+      say(error.message, "error");
+    }
+  });
+}
+
+await fillModels(form.model);
+const go = start(form, run);
+form.unit.addEventListener("change", () => shown && go());
+$("#swap").addEventListener("click", () => {
+  [form.left.value, form.right.value] = [form.right.value, form.left.value];
+  if (form.left.value && form.right.value) go();
+});
+document.documentElement.dataset.ready = "yes";

@@ -1,0 +1,139 @@
+// What the three pages share: asking the server, saying how it goes, the link that brings the same state back.
+
+const $ = (selector) => document.querySelector(selector);
+export { $ };
+
+const RETRIES = 5;
+
+async function send(path, body) {
+  const headers = { "Content-Type": "application/json" };
+  const token = sessionStorage.getItem("whyalike-token");
+  if (token) headers.Authorization = `Bearer ${token}`;
+  return fetch(path, body === undefined ? { headers } : { method: "POST", headers, body: JSON.stringify(body) });
+}
+
+export async function ask(path, body) {
+  for (let attempt = 0; ; attempt += 1) {
+    const answer = await send(path, body);
+    if (answer.ok) return answer;
+    if (answer.status === 503 && attempt < RETRIES) {
+      say("The server is busy; trying again …", "busy");
+      await new Promise((wake) => setTimeout(wake, 1000 * Number(answer.headers.get("Retry-After") || 1)));
+      continue;
+    }
+    if (answer.status === 401) await askForToken();
+    const problem = await answer.json().catch(() => ({}));
+    if (answer.status === 401) continue;
+    throw new Error(problem.error?.message ?? `The server answered ${answer.status}.`);
+  }
+}
+
+function askForToken() {
+  const form = document.importNode($("#token-form").content, true).firstElementChild;
+  $("#status").after(form);
+  form.querySelector("input").focus();
+  return new Promise((done) => {
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      sessionStorage.setItem("whyalike-token", form.querySelector("input").value);
+      form.remove();
+      done();
+    });
+  });
+}
+
+export function say(text, kind = "") {
+  const status = $("#status");
+  status.textContent = text;
+  status.className = kind;
+}
+
+export async function fillModels(place, asChoices) {
+  const models = await (await ask("/api/models")).json();
+  for (const [index, model] of models.entries()) {
+    if (asChoices) {
+      const box = Object.assign(document.createElement("input"), { type: "checkbox", name: "models", value: model.name, checked: index === 0 });
+      const label = document.createElement("label");
+      label.className = "check";
+      label.append(box, ` ${model.name}`);
+      place.append(label);
+    } else {
+      place.append(new Option(model.name, model.name));
+    }
+  }
+}
+
+export async function loadingText(names) {
+  const models = await (await ask("/api/models")).json();
+  const asleep = models.filter((model) => names.includes(model.name) && !model.loaded);
+  return asleep.length ? `Loading ${asleep.map((model) => model.name).join(", ")} for the first time …` : "Explaining …";
+}
+
+// The form's state as a query string, and back.
+export function stateOf(form) {
+  const state = new URLSearchParams();
+  for (const [name, value] of new FormData(form)) if (value !== "") state.append(name, value);
+  return state;
+}
+
+export function restore(form) {
+  const state = new URLSearchParams(location.search);
+  if (![...state.keys()].length) return false;
+  for (const field of form.elements) {
+    if (!field.name) continue;
+    if (field.type === "checkbox") field.checked = field.value === "on" ? state.has(field.name) : state.getAll(field.name).includes(field.value);
+    else if (state.has(field.name)) field.value = state.get(field.name);
+  }
+  return [...form.elements].every((field) => !field.required || field.value);
+}
+
+export function start(form, run) {
+  let running = 0;
+  const go = async () => {
+    const mine = (running += 1);
+    history.replaceState(null, "", `${location.pathname}?${stateOf(form)}`);
+    try {
+      await run(() => mine === running);
+      if (mine === running) say("");
+    } catch (error) {
+      if (mine === running) say(error.message, "error");
+    }
+  };
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    go();
+  });
+  for (const area of form.querySelectorAll("textarea")) {
+    area.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+    });
+  }
+  $("#copy")?.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(location.href);
+      say("The link is copied.");
+    } catch {
+      say(location.href);
+    }
+  });
+  if (restore(form)) go();
+  return go;
+}
+
+export function download(name, blob) {
+  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+export function fields(form) {
+  const data = new FormData(form);
+  const layer = data.get("layer");
+  return {
+    model: data.get("model") || null,
+    method: data.get("method"),
+    layer: layer === null || layer === "" ? null : Number(layer),
+    unit: data.get("unit"),
+    truncate: data.has("truncate"),
+  };
+}

@@ -1,0 +1,100 @@
+"""Where a server's work is done: models loaded once, one job at a time, a bounded number waiting, answers kept."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+from whyalike.encoders.encoder import Encoder
+from whyalike.encoders.load import load_encoder
+from whyalike.errors import WhyalikeError, unknown
+from whyalike.explanation import Explanation
+from whyalike.front_door import explain
+from whyalike.server.settings import Settings
+from whyalike.sides import Unit
+
+T = TypeVar("T")
+Key = tuple[str, str, int | None, str, str, bool]
+
+
+class Busy(WhyalikeError):
+    """As many requests as the server takes are waiting already."""
+
+
+class TooSlow(WhyalikeError):
+    """The answer took longer than the server allows."""
+
+
+class Workshop:
+    """Torch uses all cores for one job, so jobs take turns; more at once would only slow each other down."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.waiting = 0
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="whyalike")
+        self._encoders: dict[str, Encoder] = {}
+        self._kept: OrderedDict[Key, Explanation] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def loaded(self, name: str) -> bool:
+        return name in self._encoders
+
+    def name_of(self, model: str | None) -> str:
+        """A model the operator allows, by name; the first where none is named."""
+        name = next(iter(self.settings.models)) if model is None else model
+        if name not in self.settings.models:
+            raise unknown("model", name, self.settings.models)
+        return name
+
+    def encoder(self, model: str | None) -> Encoder:
+        """Loaded at first use, in the worker's own thread, once."""
+        name = self.name_of(model)
+        if name not in self._encoders:
+            self._encoders[name] = load_encoder(self.settings.models[name])
+        return self._encoders[name]
+
+    def explanation(
+        self, left: str, right: str, model: str | None, method: str, layer: int | None, unit: Unit, truncate: bool
+    ) -> Explanation:
+        """An explanation in a unit; the same texts in another unit are not explained again."""
+        key = (self.name_of(model), method, layer, left, right, truncate)
+        found = self._kept.get(key)
+        if found is None:
+            found = explain(left, right, encoder=self.encoder(model), method=method, layer=layer, truncate=truncate)
+            self._keep(key, found)
+        return found.by(unit)
+
+    def _keep(self, key: Key, explanation: Explanation) -> None:
+        with self._lock:
+            self._kept[key] = explanation
+            while sum(each.matrix.nbytes for each in self._kept.values()) > self.settings.kept:
+                self._kept.popitem(last=False)
+
+    async def run(self, job: Callable[[], T]) -> T:
+        """The job's result, in its turn. Raises `Busy` at once, `TooSlow` after the time allowed."""
+        if self.waiting >= self.settings.max_waiting:
+            raise Busy(
+                f"{self.waiting} requests are waiting, which is as many as this server takes. Try again in a second."
+            )
+        self.waiting += 1
+        future: Future[T] = self._worker.submit(job)
+        loop = asyncio.get_running_loop()
+        future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._done))
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(future), self.settings.max_seconds)
+        except TimeoutError as error:
+            future.cancel()  # if it has not begun
+            raise TooSlow(
+                f"The answer took longer than the {self.settings.max_seconds:g} seconds this server allows. "
+                "Send shorter texts, or a faster method."
+            ) from error
+
+    def _done(self) -> None:
+        self.waiting -= 1
+
+    def close(self) -> None:
+        self._worker.shutdown(wait=False, cancel_futures=True)

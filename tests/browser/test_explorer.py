@@ -1,0 +1,188 @@
+"""What a person does on the pages, with a mouse and without one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+import whyalike
+from whyalike.files import explanation_from_dict
+
+LEFT, RIGHT = "A man plays guitar.", "Someone makes music."
+
+
+def explain(page: Page, left: str = LEFT, right: str = RIGHT) -> None:
+    page.goto("/")
+    page.wait_for_selector("html[data-ready]")
+    page.get_by_label("Left text").fill(left)
+    page.get_by_label("Right text").fill(right)
+    page.get_by_role("button", name="Explain").click()
+    expect(page.locator("#score")).to_contain_text("score")
+
+
+def word(page: Page, text: str) -> object:
+    return page.locator("#words button", has_text=text).first
+
+
+def test_two_texts_are_explained_and_add_up(page: Page) -> None:
+    explain(page)
+    expect(page.locator("#score")).to_have_text("score 0.541")
+    expect(page.locator("#closing")).to_have_text(
+        "0.541 = 0.861 matrix − 0.339 left terms − 0.189 right terms + 0.207 constant"
+    )
+    expect(page.locator("#pairs tr").first).to_contain_text("guitar ↔ music")
+    assert page.locator("#matrix td.cell").count() == 7 * 6
+
+
+def test_pointing_at_a_word_lights_its_partners_and_a_click_pins_it(page: Page) -> None:
+    explain(page)
+    word(page, "guitar").hover()
+    expect(page.locator("#partners")).to_contain_text("guitar with music +0.245")
+    expect(word(page, "music").locator("sup")).to_have_text("+0.25")
+    assert page.locator("#matrix td.lit").count() == 6
+    page.mouse.move(0, 0)
+    expect(page.locator("#partners")).to_be_empty()
+    word(page, "guitar").click()
+    page.mouse.move(0, 0)
+    word(page, "makes").hover()
+    expect(page.locator("#partners")).to_contain_text("guitar with")  # pinned
+    page.keyboard.press("Escape")
+    expect(page.locator("#partners")).to_be_empty()
+
+
+def test_everything_can_be_done_with_the_keyboard(page: Page) -> None:
+    page.goto("/")
+    page.wait_for_selector("html[data-ready]")
+    page.get_by_label("Left text").focus()
+    page.keyboard.type(LEFT)
+    page.keyboard.press("Tab")
+    page.keyboard.type(RIGHT)
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#score")).to_have_text("score 0.541")
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent").startswith("guitar"):
+            break
+    expect(page.locator("#partners")).to_contain_text("guitar with music")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    expect(page.locator("#partners")).to_contain_text("guitar with music")  # pinned, though the focus has gone on
+    page.keyboard.press("Escape")
+    expect(page.locator("#partners")).to_be_empty()
+
+
+def test_units_switch_and_texts_swap(page: Page) -> None:
+    explain(page, "A man plays guitar. He sings well.", RIGHT)
+    page.get_by_label("Units").select_option("sentence")
+    expect(page.locator("#words .line").first.locator("button.text")).to_have_count(2)
+    page.get_by_label("Units").select_option("token")
+    expect(page.locator("#words .line").first.locator("button.text")).to_have_count(9)
+    before = page.locator("#score").text_content()
+    page.get_by_role("button", name="Swap").click()
+    expect(page.get_by_label("Left text")).to_have_value(RIGHT)
+    expect(page.locator("#words .line").first).to_contain_text("Someone")
+    expect(page.locator("#score")).to_have_text(str(before))
+
+
+def test_the_link_brings_the_same_state_back(page: Page) -> None:
+    page.goto("/")
+    page.wait_for_selector("html[data-ready]")
+    page.get_by_label("Left text").fill('Tom & "Jerry" <b>?=#%')
+    page.get_by_label("Right text").fill("猫とネズミ 🐭")
+    page.get_by_label("Method").select_option("token_outputs")
+    page.get_by_label("Units").select_option("token")
+    page.get_by_role("button", name="Explain").click()
+    expect(page.locator("#caption")).to_contain_text("token_outputs")
+    words = page.locator("#words").text_content()
+    page.reload()
+    expect(page.locator("#caption")).to_contain_text("token_outputs")
+    expect(page.get_by_label("Left text")).to_have_value('Tom & "Jerry" <b>?=#%')
+    expect(page.get_by_label("Units")).to_have_value("token")
+    assert page.locator("#words").text_content() == words
+
+
+def test_downloads_are_valid(page: Page, tmp_path: Path) -> None:
+    explain(page)
+    found = {}
+    for kind in ("JSON", "HTML", "PNG"):
+        with page.expect_download() as waiting:
+            page.get_by_role("button", name=kind, exact=True).click()
+        waiting.value.save_as(tmp_path / kind)
+        found[kind] = (tmp_path / kind).read_bytes()
+    e = explanation_from_dict(json.loads(found["JSON"]))
+    assert e.adds_up
+    assert whyalike.load(tmp_path / "JSON").score == e.score
+    assert b"0.541" in found["HTML"]
+    assert found["PNG"][:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_methods_are_compared_side_by_side(page: Page) -> None:
+    page.goto("/compare")
+    page.wait_for_selector("html[data-ready]")
+    page.get_by_label("Left text").fill(LEFT)
+    page.get_by_label("Right text").fill(RIGHT)
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator(".card")).to_have_count(3)
+    expect(page.locator(".card").nth(2)).to_contain_text("no claim to add up")
+    expect(page.locator("#spearman td.cell").first).to_have_text("1.00")
+    for name in ("bilrp", "token_outputs", "bti"):
+        page.get_by_label(name, exact=True).uncheck()
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator("#status")).to_have_text("Choose at least one method and one model.")
+
+
+def test_a_contrast_says_why_this_one_rather_than_that(page: Page) -> None:
+    page.goto("/contrast")
+    page.wait_for_selector("html[data-ready]")
+    page.get_by_label("Query").fill("guitar music")
+    page.get_by_label("A, the closer one").fill(LEFT)
+    page.get_by_label("B, the other one").fill("A man plays chess.")
+    page.get_by_role("button", name="Contrast", exact=True).click()
+    expect(page.locator("#score")).to_contain_text("A rather than B: +")
+    expect(page.locator("#pairs tbody tr, #pairs table > tr").first).to_contain_text("guitar")
+    up = page.locator("#score").text_content() or ""
+    page.get_by_role("button", name="Swap A and B").click()
+    expect(page.locator("#score")).to_have_text(up.replace("+", "−"))
+
+
+NASTY = ["<script>alert(1)</script>", "</style><img src=x onerror=alert(1)>", "\"'`&lt;", "\u202eabc", "x" * 9000]
+
+
+@pytest.mark.parametrize("nasty", NASTY, ids=["script", "style", "quotes", "bidi", "long"])
+def test_whatever_the_text_it_stays_text(page: Page, nasty: str) -> None:
+    asked = []
+    page.on("dialog", lambda dialog: asked.append(dialog.dismiss()))
+    page.goto("/")
+    page.wait_for_selector("html[data-ready]")
+    page.get_by_label("Left text").fill(nasty)
+    page.get_by_label("Right text").fill(RIGHT)
+    page.get_by_label("cut long texts").check()
+    page.get_by_role("button", name="Explain").click()
+    expect(page.locator("#score")).to_contain_text("score")
+    assert page.locator("#result script, #result img, #result style").count() == 0
+    assert "\u202e" not in (page.locator("#result").text_content() or "")
+    assert not asked
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_what_cannot_be_done_is_said(page: Page, complaints: list[str]) -> None:
+    page.goto("/")
+    page.wait_for_selector("html[data-ready]")
+    page.get_by_label("Left text").fill("word " * 600)
+    page.get_by_label("Right text").fill(RIGHT)
+    page.get_by_role("button", name="Explain").click()
+    expect(page.locator("#status.error")).to_contain_text("reads at most 256")
+    expect(page.locator("#result")).to_be_hidden()
+    assert len(complaints) == 1
+    assert "400" in complaints.pop()  # the browser's own note
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+@pytest.mark.parametrize("path", ["/", "/compare", "/contrast", "/api"])
+def test_no_page_is_wider_than_the_screen(page: Page, path: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 844})
+    page.goto(path)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
