@@ -30,6 +30,7 @@ def command(
     spread: Annotated[bool, typer.Option("--spread", help="Share what no token owns among the tokens.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write the picture as a web page.")] = None,
     png: Annotated[Path | None, typer.Option(help="Write the picture as an image (needs the extra `plots`).")] = None,
+    svg: Annotated[Path | None, typer.Option(help="Write the texts with links between their strongest pairs.")] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the explanation as JSON instead of the picture.")
     ] = False,
@@ -39,7 +40,7 @@ def command(
     Example: `whyalike explain "A man plays guitar." "Someone makes music." --html why.html`
     """
     texts = given.read_texts(left, right)
-    given.check_folders(html, png)
+    given.check_folders(html, png, svg)
     from whyalike.cli.progress import loading, quiet_models
 
     quiet_models()
@@ -61,11 +62,13 @@ def command(
         html.write_text(render.to_html(shown), encoding="utf-8")
     if png is not None:
         png.write_bytes(render.to_png(shown))
+    if svg is not None:
+        svg.write_text(render.to_svg(shown), encoding="utf-8")
     if as_json:
         sys.stdout.write(json.dumps(shown.to_dict(), ensure_ascii=False) + "\n")
         return
     console = Console(highlight=False)
     console.print(render.picture(shown, console.width))
-    for path in (html, png):
+    for path in (html, png, svg):
         if path is not None:
             Console(stderr=True, highlight=False).print(f"Wrote {path}", markup=False)

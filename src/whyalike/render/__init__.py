@@ -12,8 +12,9 @@ from whyalike.explanation import Explanation
 from whyalike.render import comparison, contrast, html, terminal
 from whyalike.render.figure import to_figure, to_png
 from whyalike.render.scene import Scene, scene_of
+from whyalike.render.svg import to_svg
 
-__all__ = ["Scene", "picture", "scene_of", "to_figure", "to_html", "to_png", "to_terminal"]
+__all__ = ["Scene", "picture", "scene_of", "to_figure", "to_html", "to_png", "to_svg", "to_terminal"]
 
 
 Shown = Explanation | Comparison | Contrast

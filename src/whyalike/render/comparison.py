@@ -124,7 +124,7 @@ def _html_table(comparison: Comparison, table: object) -> str:
     rows = []
     for name, values in zip(names, table, strict=True):  # type: ignore[call-overload]
         cells = "".join(
-            f'<td class="cell" style="{html.css(colour(value, 1.0))}">{_number(value)}</td>'
+            f'<td class="cell" style="{html.css(value, 1.0)}">{_number(value)}</td>'
             if not math.isnan(value)
             else '<td class="none" title="one of the two ranks nothing">–</td>'
             for value in values

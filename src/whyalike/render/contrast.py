@@ -69,7 +69,7 @@ def fragment(contrast: Contrast) -> str:
     most = max((abs(value) for *_, value in _rows(contrast)), default=0.0) or 1.0
     rows = "".join(
         f"<tr><td><bdi>{escape(word)}</bdi></td><td>{_signed(a)}</td><td>{_signed(b)}</td>"
-        f'<td class="cell" style="{html.css(colour(value, most))}">{_signed(value)}</td></tr>'
+        f'<td class="cell" style="{html.css(value, most)}">{_signed(value)}</td></tr>'
         for word, a, b, value in _rows(contrast)
     )
     return (

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from html import escape
+from itertools import groupby
 
 from whyalike.explanation import Explanation
-from whyalike.render.scene import Colour, Scene, Word, colour, ink, printable, scene_of
+from whyalike.render.scene import Scene, Word, direction, printable, scene_of, shade
+
+LONG = 80  # words; a longer text is shown sentence by sentence
+WIDE = 40  # a larger matrix is folded away
 
 STYLE = """
 .whyalike{font:15px/1.5 system-ui,sans-serif;color:#1b1b1b;background:#fff;padding:1rem;max-width:72rem}
 .whyalike h1{font-size:1.15rem;margin:0 0 .2rem}.whyalike .caption{color:#5c5c5c;margin:0 0 1rem}
 .whyalike .text{margin:.3rem 0;overflow-wrap:anywhere}.whyalike .word{padding:.05rem .25rem;border-radius:.2rem;margin:0 .05rem}
 .whyalike .special,.whyalike .prompt{font-style:italic;outline:1px dashed #8a8a8a;outline-offset:-1px}
+.whyalike details.sentence{margin:.2rem 0}
+.whyalike details.sentence summary{cursor:pointer;padding:.1rem .4rem;border-radius:.2rem}
 .whyalike .scroll{overflow-x:auto;margin:1rem 0}.whyalike table{border-collapse:separate;border-spacing:1px}
 .whyalike td.cell{min-width:3.4rem;text-align:right;padding:.1rem .4rem;font-variant-numeric:tabular-nums;border-radius:.15rem}
 .whyalike th{font-weight:500;padding:.1rem .4rem;text-align:right;max-width:14rem;overflow-wrap:anywhere}
@@ -55,7 +61,7 @@ def body(scene: Scene, *, folded: bool = False) -> str:
     """All of a scene below its headings; the matrix folded away where there is little room."""
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in scene.notes)
     matrix = _matrix(scene)
-    if folded and matrix:
+    if matrix and (folded or max(len(scene.rows), len(scene.columns)) > WIDE):
         matrix = f"<details><summary>all pairs</summary>{matrix}</details>"
     return (
         f"{_texts(scene)}{matrix}{_matches(scene) if scene.matches else _pairs(scene)}{_parts(scene, brief=folded)}"
@@ -63,9 +69,11 @@ def body(scene: Scene, *, folded: bool = False) -> str:
     )
 
 
-def css(background: Colour) -> str:
-    front = ink(background)
-    return f"background:rgb{background};color:rgb{front}".replace(" ", "")
+def css(value: float, limit: float) -> str:
+    """See-through, so that the page's own paper shows, light or dark."""
+    share, (red, green, blue) = shade(value, limit)
+    ink = ";color:#fff" if share > 0.55 else ""
+    return f"background:rgba({red},{green},{blue},{share:.3f}){ink}"
 
 
 def _texts(scene: Scene) -> str:
@@ -75,13 +83,27 @@ def _texts(scene: Scene) -> str:
 
 
 def text(name: str, words: tuple[Word, ...], limit: float) -> str:
-    """A text with its words coloured, behind its name."""
-    shown = " ".join(
-        f'<bdi class="word {word.kind}" style="{css(colour(word.value, limit))}" '
+    """A text with its words coloured, behind its name; a long one sentence by sentence, each to be opened."""
+    if len(words) <= LONG or len({word.sentence for word in words}) < 3:
+        return f'<p class="text" dir="{direction(words)}"><small>{name}</small> {_run(words, limit)}</p>'
+    sentences = [tuple(members) for _, members in groupby(words, key=lambda word: word.sentence)]
+    totals = [sum(word.value for word in members) for members in sentences]
+    most = max(map(abs, totals)) or 1.0
+    folded = "".join(
+        f'<details class="sentence"><summary style="{css(total, most)}" title="{total:+.4f}">'
+        f"<bdi>{escape(' '.join(word.label for word in members))}</bdi></summary>{_run(members, limit)}</details>"
+        for members, total in zip(sentences, totals, strict=True)
+    )
+    heading = f"<small>{name}, sentence by sentence: open one to see its words</small>"
+    return f'<div class="text" dir="{direction(words)}">{heading}{folded}</div>'
+
+
+def _run(words: tuple[Word, ...], limit: float) -> str:
+    return " ".join(
+        f'<bdi class="word {word.kind}" style="{css(word.value, limit)}" '
         f'title="{word.value:+.4f}">{escape(word.label)}</bdi>'
         for word in words
     )
-    return f'<p class="text"><small>{name}</small> {shown}</p>'
 
 
 def _heading(word: Word, scope: str) -> str:
@@ -97,7 +119,7 @@ def _matrix(scene: Scene) -> str:
     for number in scene.rows:
         word, values = scene.left[number], scene.cells[number, list(scene.columns)]
         cells = "".join(
-            f'<td class="cell" style="{css(colour(float(value), scene.limit))}" '
+            f'<td class="cell" style="{css(float(value), scene.limit)}" '
             f'title="{escape(word.label)} ↔ {escape(other.label)}: {value:+.5f}">{value:+.2f}</td>'
             for other, value in zip(shown, values, strict=True)
         )
@@ -107,7 +129,7 @@ def _matrix(scene: Scene) -> str:
 
 def _pairs(scene: Scene) -> str:
     rows = "".join(
-        f'<tr><td class="cell" style="{css(colour(pair.value, scene.limit))}">{pair.value:+.3f}</td>'
+        f'<tr><td class="cell" style="{css(pair.value, scene.limit)}">{pair.value:+.3f}</td>'
         f"<td><bdi>{escape(printable(pair.left))}</bdi> ↔ <bdi>{escape(printable(pair.right))}</bdi></td></tr>"
         for pair in scene.pairs
     )
@@ -116,7 +138,7 @@ def _pairs(scene: Scene) -> str:
 
 def _matches(scene: Scene) -> str:
     rows = "".join(
-        f'<tr><td class="cell" style="{css(colour(match.score, scene.limit))}">{match.score:+.3f}</td>'
+        f'<tr><td class="cell" style="{css(match.score, scene.limit)}">{match.score:+.3f}</td>'
         f"<td><bdi>{escape(printable(match.left))}</bdi> ↔ <bdi>{escape(printable(match.right))}</bdi></td>"
         f"<td>{match.similarity:.2f}</td><td>{match.cluster + 1}</td></tr>"
         for match in scene.matches
@@ -131,8 +153,8 @@ def _parts(scene: Scene, *, brief: bool) -> str:
     most = max(abs(part.value) for part in scene.parts) or 1.0
     rows = []
     for part in scene.parts:
-        width, shade = (6 if brief else 16) * abs(part.value) / most, colour(part.value, abs(part.value) or 1.0)
+        width, tint = (6 if brief else 16) * abs(part.value) / most, css(part.value or 1.0, abs(part.value) or 1.0)
         meaning = "" if brief else f"<td>{part.meaning}</td>"
-        bar = f'<span class="bar" style="width:{width:.2f}rem;background:rgb{shade}"></span>'
+        bar = f'<span class="bar" style="width:{width:.2f}rem;{tint}"></span>'
         rows.append(f"<tr><td>{part.name}</td><td>{part.value:+.3f}</td><td>{bar}</td>{meaning}</tr>")
     return f'<table class="parts">{"".join(rows)}</table>'

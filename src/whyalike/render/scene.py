@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -25,6 +26,7 @@ class Word(NamedTuple):
     label: str
     kind: Kind
     value: float
+    sentence: int  # the sentence it lies in; -1 for what is not text
 
 
 class Part(NamedTuple):
@@ -125,7 +127,11 @@ def _sum_line(e: Explanation, parts: tuple[Part, ...]) -> str:
     """``0.541 = 0.861 matrix − 0.339 left terms …``"""
     terms = " ".join(f"{'−' if part.value < 0 else '+'} {abs(part.value):.3f} {part.name}" for part in parts)
     rest = f" {'−' if e.residual < 0 else '+'} {abs(e.residual):.3f} unexplained" if not e.adds_up else ""
-    return f"{e.score:.3f} = {terms.replace('− ', '−', 1) if terms[0] == '−' else terms[2:]}{rest}"
+    return f"{_bare(e.score)} = {terms.replace('− ', '−', 1) if terms[0] == '−' else terms[2:]}{rest}"
+
+
+def _bare(value: float) -> str:
+    return f"{value:.3f}".replace("-", "−")
 
 
 def _counts(e: Explanation) -> str:
@@ -144,8 +150,8 @@ def caption_of(e: Explanation) -> str:
 
 
 def words_of(side: Side, values: Float[np.ndarray, "tokens"]) -> tuple[Word, ...]:
-    rows = zip(side.labels, side.kinds, values, strict=True)
-    return tuple(Word(printable(label), kind, float(value)) for label, kind, value in rows)
+    rows = zip(side.labels, side.kinds, values, side.sentence_of, strict=True)
+    return tuple(Word(printable(label), kind, float(value), int(sentence)) for label, kind, value, sentence in rows)
 
 
 def _notes(e: Explanation) -> list[str]:
@@ -177,15 +183,30 @@ def _notes(e: Explanation) -> list[str]:
     return notes
 
 
+def direction(words: tuple[Word, ...]) -> Literal["ltr", "rtl"]:
+    """Which way a text runs: that of its first letter that has one."""
+    for word in words:
+        for letter in word.label if word.kind == "text" else "":
+            kind = unicodedata.bidirectional(letter)
+            if kind in ("L", "R", "AL"):
+                return "ltr" if kind == "L" else "rtl"
+    return "ltr"
+
+
 def printable(label: str) -> str:
     """A label without characters that move the cursor or change the direction of what follows; joiners stay."""
     return "".join(each if each.isprintable() or each in JOINERS else "�" for each in label) or "∅"
 
 
-def colour(value: float, limit: float) -> Colour:
-    """A diverging scale with zero at the paper's own colour."""
+def shade(value: float, limit: float) -> tuple[float, Colour]:
+    """How much of which colour: a diverging scale with nothing at zero."""
     share = min(1.0, abs(value) / limit) ** 0.8  # small values stay visible
-    end = POSITIVE if value >= 0 else NEGATIVE
+    return share, POSITIVE if value >= 0 else NEGATIVE
+
+
+def colour(value: float, limit: float) -> Colour:
+    """The same on paper, for media that cannot see through a colour."""
+    share, end = shade(value, limit)
     red, green, blue = (round(paper + (full - paper) * share) for paper, full in zip(PAPER, end, strict=True))
     return red, green, blue
 

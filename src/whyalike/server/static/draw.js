@@ -1,6 +1,7 @@
 // Draws scenes as elements. Text only ever enters as textContent, so nothing in it can become markup.
 
 const POSITIVE = [179, 88, 6], NEGATIVE = [33, 102, 172];
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 export const signed = (value, digits = 3) => (value < 0 ? "−" : "+") + Math.abs(value).toFixed(digits);
 
 export function make(tag, { className = "", text, title, ...attributes } = {}, ...children) {
@@ -21,15 +22,33 @@ export function paint(element, value, limit) {
   element.style.color = share > 0.55 ? "#fff" : "";
 }
 
+const LONG = 80; // words; a longer text is shown sentence by sentence, each to be opened
+
 export function line(name, words, limit, { tag = "span" } = {}) {
-  const row = make("p", { className: "line" }, make("small", { text: name }));
+  const row = make("div", { className: "line" }, make("small", { text: name }));
+  const letters = words.filter((word) => word.kind === "text").map((word) => word.label).join("");
+  row.dir = RIGHT_TO_LEFT.test(letters.match(/\p{L}/u)?.[0] ?? "") ? "rtl" : "ltr";
+  const sentences = new Map();
+  if (words.length > LONG && new Set(words.map((word) => word.sentence)).size > 2) {
+    const totals = new Map();
+    for (const word of words) totals.set(word.sentence, (totals.get(word.sentence) ?? 0) + word.value);
+    const most = Math.max(...[...totals.values()].map(Math.abs), 1e-9);
+    for (const [sentence, total] of totals) {
+      const text = words.filter((word) => word.sentence === sentence).map((word) => word.label).join(" ");
+      const summary = make("summary", { text, title: signed(total, 4) });
+      summary.dir = "auto";
+      paint(summary, total, most);
+      sentences.set(sentence, make("details", { className: "sentence" }, summary));
+      row.append(sentences.get(sentence));
+    }
+  }
   const elements = words.map((word, index) => {
     const element = make(tag, { className: `word ${word.kind}`, text: word.label, title: signed(word.value, 4) });
     element.dir = "auto";
     element.dataset.index = index;
     if (tag === "button") element.type = "button";
     paint(element, word.value, limit);
-    row.append(" ", element);
+    (sentences.get(word.sentence) ?? row).append(" ", element);
     return element;
   });
   return { row, elements };

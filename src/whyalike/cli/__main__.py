@@ -1,0 +1,5 @@
+"""``python -m whyalike.cli``"""
+
+from whyalike.cli import main
+
+main()

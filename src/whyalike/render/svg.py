@@ -1,0 +1,122 @@
+"""An explanation as SVG: the two texts with coloured words, links between the strongest pairs, and the parts as bars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from html import escape
+
+from rich.cells import cell_len
+
+from whyalike.explanation import Explanation
+from whyalike.render.scene import NEGATIVE, POSITIVE, Colour, Part, Scene, Word, direction, scene_of, shade
+
+CELL, HEIGHT, LEADING, BETWEEN = 8.2, 24.0, 34.0, 90.0  # of a character, a word, a line, the two texts; in pixels
+MARGIN, NAME = 16.0, 48.0
+LONG = 14  # characters
+FONT = "font-family=\"system-ui,'DejaVu Sans','Noto Sans CJK JP',sans-serif\""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Where a word stands."""
+
+    word: Word
+    x: float
+    y: float
+    width: float
+
+    @property
+    def middle(self) -> float:
+        return self.x + self.width / 2
+
+
+def to_svg(explanation: Explanation, *, width: int = 960, links: int = 12, paper: str | None = None) -> str:
+    """A picture that stands alone. Colours are see-through, so it fits light and dark pages; ``paper`` fills the ground."""
+    scene = scene_of(explanation, pairs=links)
+    left = _place(scene.left, width, MARGIN + 2 * LEADING)
+    right = _place(scene.right, width, _bottom(left) + BETWEEN)
+    bars = _bottom(right) + LEADING
+    height = bars + 22 * len(scene.parts) + LEADING
+    ground = f'<rect width="{width}" height="{height:.0f}" fill="{escape(paper)}"/>' if paper else ""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height:.0f}" width="{width}" height="{height:.0f}" '
+        f'role="img" {FONT} font-size="14" fill="currentColor"><title>{escape(scene.closing)}</title>{ground}'
+        f"{_line(MARGIN, MARGIN + 14, f'score {scene.score:.3f}', size=18, weight=700)}"
+        f"{_line(MARGIN, MARGIN + 36, scene.caption, opacity=0.7)}"
+        f"{''.join(_links(scene, left, right))}{''.join(_words('left', left, scene.word_limit))}"
+        f"{''.join(_words('right', right, scene.word_limit))}{''.join(_bars(scene.parts, bars))}"
+        f"{_line(MARGIN, height - MARGIN, scene.closing, weight=600)}</svg>\n"
+    )
+
+
+def _place(words: tuple[Word, ...], width: int, top: float) -> list[Box]:
+    """Words one after the other, in as many lines as they need."""
+    boxes, x, y = [], MARGIN + NAME, top
+    for word in words:
+        wide = min(CELL * cell_len(word.label) + 12, width - 2 * MARGIN - NAME)
+        if x + wide > width - MARGIN and x > MARGIN + NAME:
+            x, y = MARGIN + NAME, y + LEADING
+        boxes.append(Box(word, x, y, wide))
+        x += wide + 6
+    if direction(words) == "rtl":  # the same, seen in a mirror
+        return [replace(box, x=width - box.x - box.width + NAME) for box in boxes]
+    return boxes
+
+
+def _bottom(boxes: list[Box]) -> float:
+    return max((box.y for box in boxes), default=0.0) + HEIGHT
+
+
+def _words(name: str, boxes: list[Box], limit: float) -> Iterable[str]:
+    if boxes:
+        yield _line(MARGIN, boxes[0].y + 17, name, size=12, opacity=0.7)
+    for box in boxes:
+        share, end = shade(box.word.value, limit)
+        dashed = "" if box.word.kind == "text" else ' stroke="currentColor" stroke-opacity=".5" stroke-dasharray="3 2"'
+        ink = ' fill="#fff"' if share > 0.55 else ""
+        # A long word is made to fit its box in whatever font is at hand.
+        long = cell_len(box.word.label) > LONG
+        fit = f' textLength="{box.width - 12:.1f}" lengthAdjust="spacingAndGlyphs"' if long else ""
+        yield (
+            f'<g><title>{escape(box.word.label)}: {box.word.value:+.4f}</title><rect x="{box.x:.1f}" y="{box.y:.1f}" '
+            f'width="{box.width:.1f}" height="{HEIGHT:g}" rx="4" fill="{_rgb(end)}" fill-opacity="{share:.3f}"{dashed}/>'
+            f'<text x="{box.middle:.1f}" y="{box.y + 17:.1f}" text-anchor="middle"{fit}{ink}>'
+            f"{escape(box.word.label)}</text></g>"
+        )
+
+
+def _links(scene: Scene, left: list[Box], right: list[Box]) -> Iterable[str]:
+    """Curves between the strongest pairs of words, behind everything else."""
+    for pair in scene.pairs:
+        if pair.kinds != ("text", "text") or pair.value <= 0:
+            continue
+        above, below = left[pair.left_index], right[pair.right_index]
+        share, end = shade(pair.value, scene.limit)
+        start, stop = above.y + HEIGHT, below.y
+        bend = (start + stop) / 2
+        yield (
+            f'<path d="M{above.middle:.1f} {start:.1f}C{above.middle:.1f} {bend:.1f} {below.middle:.1f} {bend:.1f} '
+            f'{below.middle:.1f} {stop:.1f}" fill="none" stroke="{_rgb(end)}" stroke-width="{1 + 5 * share:.2f}" '
+            f'stroke-opacity="{0.25 + 0.7 * share:.2f}"><title>{escape(pair.left)} ↔ {escape(pair.right)}: '
+            f"{pair.value:+.3f}</title></path>"
+        )
+
+
+def _bars(parts: tuple[Part, ...], top: float) -> Iterable[str]:
+    most = max((abs(part.value) for part in parts), default=0.0) or 1.0
+    for number, part in enumerate(parts):
+        y, long = top + 22 * number, 260 * abs(part.value) / most
+        fill = _rgb(POSITIVE if part.value >= 0 else NEGATIVE)
+        yield _line(MARGIN, y + 12, part.name) + _line(MARGIN + 90, y + 12, f"{part.value:+.3f}".replace("-", "−"))
+        yield f'<rect x="{MARGIN + 150:g}" y="{y:.1f}" width="{long:.1f}" height="14" rx="2" fill="{fill}"/>'
+        yield _line(MARGIN + 160 + long, y + 12, part.meaning, size=12, opacity=0.7)
+
+
+def _line(x: float, y: float, text: str, *, size: int = 14, weight: int = 400, opacity: float = 1.0) -> str:
+    look = f'font-size="{size}" font-weight="{weight}" fill-opacity="{opacity:g}"'
+    return f'<text x="{x:.1f}" y="{y:.1f}" {look}>{escape(text)}</text>'
+
+
+def _rgb(triple: Colour) -> str:
+    return f"rgb{triple}".replace(" ", "")
