@@ -6,7 +6,9 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 import torch
 from typer.testing import CliRunner
@@ -15,7 +17,7 @@ import whyalike
 from tests.families import LEFT, RIGHT, tiny_encoder
 from whyalike import render
 from whyalike.cli import app, main
-from whyalike.render.scene import colour, ink, printable, scene_of
+from whyalike.render.scene import WHITE_INK, colour, ink, printable, scene_of, shade
 
 PAIR = ("A man plays guitar.", "Someone makes music.")
 
@@ -119,6 +121,11 @@ def test_hostile_text_is_inert_everywhere() -> None:
     assert "\x1b" not in shown
     assert "\u202e" not in shown + page.split("<body>")[1]
     render.to_figure(e).to_dict()
+    for unit in ("word", "sentence"):
+        picture = render.to_svg(e.by(unit))  # type: ignore[arg-type]
+        tree = ElementTree.fromstring(picture)  # well-formed whatever the text
+        assert "\u202e" not in picture
+        assert not [node for node in tree.iter() if node.tag.endswith(("script", "img"))]
 
 
 def test_every_medium_shows_the_same_scene() -> None:
@@ -147,6 +154,21 @@ def test_colours_meet_at_zero_and_ink_stays_readable() -> None:
         assert abs(sum(back) / 3 - sum(ink(back)) / 3) > 70
     assert printable("a\x00b") == "a�b"
     assert printable("می\u200cخواهم") == "می\u200cخواهم"
+
+
+@pytest.mark.parametrize("paper", [(255, 255, 255), (0x17, 0x18, 0x1A)], ids=["light", "dark"])
+def test_words_can_be_read_on_every_shade(paper: tuple[int, int, int]) -> None:
+    def luminance(colour: tuple[float, ...]) -> float:
+        parts = [c / 255 / 12.92 if c / 255 <= 0.03928 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour]
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+    ink = (0x1B,) * 3 if paper[0] > 100 else (0xEA,) * 3
+    for value in np.linspace(-1, 1, 81):
+        share, end = shade(float(value), 1.0)
+        ground = tuple(p + (c - p) * share for p, c in zip(paper, end, strict=True))
+        front = (255, 255, 255) if share > WHITE_INK else ink
+        low, high = sorted((luminance(ground), luminance(front)))
+        assert (high + 0.05) / (low + 0.05) >= 3.7, value  # no ink reaches WCAG's 4.5 on the middle of an orange
 
 
 def test_a_text_may_begin_with_an_at_sign() -> None:

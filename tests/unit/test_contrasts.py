@@ -76,6 +76,12 @@ def test_pictures_show_the_sum_and_escape_the_words(bert: whyalike.Encoder) -> N
     assert "[/b]" in drawn
 
 
+def test_what_was_cut_is_said(bert: whyalike.Encoder) -> None:
+    found = whyalike.contrast(QUERY, A, "dog " * 80, encoder=bert, unit="word", truncate=True)
+    for drawn in (whyalike.render.to_html(found), whyalike.render.to_terminal(found, colours=False)):
+        assert "b: The right text was cut" in drawn
+
+
 def test_the_command_prints_the_picture_or_json_and_writes_the_page(tmp_path: Path) -> None:
     base = ["contrast", "guitar music", "A man plays guitar.", "A man plays chess."]
     ran = CliRunner().invoke(app, [*base, "--html", str(tmp_path / "why.html")])

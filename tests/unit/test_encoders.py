@@ -137,8 +137,9 @@ def test_the_tolerance_is_kept_and_the_error_is_the_true_one() -> None:
         assert error <= tolerance
 
 
-def test_too_few_steps_are_reported_not_hidden() -> None:
-    encoder = tiny_encoder("gpt2")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_too_few_steps_are_reported_not_hidden(dtype: torch.dtype) -> None:
+    encoder = tiny_encoder("gpt2", dtype=dtype)
     method = whyalike.IntegratedJacobians(tolerance=1e-12, max_steps=9)
     e = whyalike.explain(LEFT, RIGHT, encoder=encoder, method=method)
     assert e.measured["left"]["error"] > 1e-12

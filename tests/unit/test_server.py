@@ -34,7 +34,7 @@ def encoder() -> whyalike.Encoder:
 
 def call(app: Limits, method: str, path: str, **options: Any) -> httpx.Response:
     async def go() -> httpx.Response:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
             return await client.request(method, path, **options)
 
     return asyncio.run(go())
@@ -104,6 +104,8 @@ def test_pictures_come_as_page_and_image(app: Limits) -> None:
         ("/api/explain", {**PAIR, "left": "\ud800"}, 400, "lone surrogates"),
         ("/api/explain", {**PAIR, "method": "bti", "unit": "token"}, 400, "cannot be split into tokens"),
         ("/api/compare", {**PAIR, "methods": []}, 422, "methods: List should have at least 1 item"),
+        ("/api/compare", {**PAIR, "methods": ["bilrp"] * 8, "layers": [0, 1]}, 400, "16 explanations at once"),
+        ("/api/explain.png", {**PAIR, "left": "word " * 150}, 400, "too large for a figure"),
         ("/api/compare", {**PAIR, "models": ["other"]}, 404, "There is no model 'other'"),
         ("/api/contrast", {"query": "q", "a": "a", "b": "b", "method": "bti"}, 400, "no claim to add up"),
     ],
@@ -114,7 +116,7 @@ def test_refusals_say_why(app: Limits, path: str, body: Any, status: int, messag
     assert message in answer.json()["error"]["message"]
 
 
-@pytest.mark.parametrize("content", [b"{", b"[]", b"null", b"\xff\xfe", b""])
+@pytest.mark.parametrize("content", [b"{", b"[]", b"null", b"\xff\xfe", b'{"left": "\xff"}', b"[" * 5000, b""])
 def test_what_is_no_request_is_refused(app: Limits, content: bytes) -> None:
     answer = call(app, "POST", "/api/explain", content=content, headers={"content-type": "application/json"})
     assert answer.status_code in (400, 422)
@@ -144,7 +146,7 @@ def test_a_client_that_never_ends_its_request_is_let_go() -> None:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    scope = {"type": "http", "method": "POST", "path": "/api/explain", "headers": []}
+    scope = {"type": "http", "method": "POST", "path": "/api/explain", "headers": [(b"host", b"localhost")]}
     asyncio.run(app(scope, receive, send))
     assert sent[0]["status"] == 408
 
@@ -159,7 +161,7 @@ def test_when_full_the_next_is_told_to_come_back(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(workshop, "explain", slow)
 
     async def crowd() -> list[httpx.Response]:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
             bodies = [{**PAIR, "left": f"A man plays guitar {number}."} for number in range(8)]
             answers = await asyncio.gather(*(client.post("/api/explain", json=body) for body in bodies))
             later = await client.post("/api/explain", json={**PAIR, "left": "later"})
@@ -209,7 +211,8 @@ def test_a_token_is_needed_where_the_operator_set_one() -> None:
     assert call(app, "GET", "/api/models", headers={"Authorization": "Bearer wrong"}).status_code == 401
     answer = call(app, "GET", "/api/models", headers={"Authorization": "Bearer open sesame"})
     assert answer.json() == [{"name": DEFAULT, "loaded": False}]
-    assert call(app, "GET", "/healthz").status_code == 200
+    for path in ("/healthz", "/api", "/api/openapi.json", "/"):
+        assert call(app, "GET", path).status_code == 200
     assert "open sesame" not in repr(Settings(token="open sesame"))
 
 
@@ -239,7 +242,39 @@ def test_the_description_of_the_api_names_every_path(app: Limits) -> None:
     assert all(path in page for path in paths)
 
 
-@pytest.mark.parametrize("options", [{"models": {}}, {"max_body": 0}, {"max_waiting": -1}])
+def test_a_server_on_loopback_answers_to_loopback_alone(app: Limits) -> None:
+    for host in ("127.0.0.1:8000", "localhost", "[::1]:8000"):
+        assert call(app, "GET", "/healthz", headers={"Host": host}).status_code == 200
+    answer = call(app, "GET", "/api/models", headers={"Host": "elsewhere.example:8000"})
+    assert answer.status_code == 421
+    assert "does not answer to 'elsewhere.example'" in answer.json()["error"]["message"]
+    assert (
+        call(create_app(Settings(hosts=None)), "GET", "/healthz", headers={"Host": "elsewhere.example"}).status_code
+        == 200
+    )
+
+
+def test_errors_of_the_framework_have_the_same_shape(app: Limits) -> None:
+    for method, path, status in (("GET", "/nowhere", 404), ("GET", "/api/explain", 405)):
+        answer = call(app, method, path)
+        assert answer.status_code == status
+        assert answer.json()["error"]["message"]
+
+
+def test_what_is_kept_is_bounded_by_all_it_holds(encoder: whyalike.Encoder) -> None:
+    # One endless word is one token: its matrix is tiny, its text is not.
+    shop = workshop.Workshop(Settings(kept=500_000))
+    shop._encoders[DEFAULT] = encoder
+    for number in range(12):
+        shop.explanation(f"{number}" + "x" * 19_000, "music", None, "random", None, "word", True)
+    assert 1 <= len(shop._kept) <= 6
+    assert shop._kept_bytes <= 500_000
+    first = next(iter(shop._kept))
+    shop.explanation(first[3], "music", None, "random", None, "word", True)
+    assert next(iter(shop._kept)) != first  # used again, so not the next to go
+
+
+@pytest.mark.parametrize("options", [{"models": {}}, {"max_body": 0}, {"max_waiting": -1}, {"token": " "}])
 def test_settings_that_make_no_sense_are_refused(options: Any) -> None:
     with pytest.raises(whyalike.errors.BadInput):
         Settings(**options)

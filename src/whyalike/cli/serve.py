@@ -42,7 +42,7 @@ def command(
         except ImportError as error:
             raise MissingExtra("uvicorn", "the web explorer", "server") from error
         from whyalike.server.app import create_app
-        from whyalike.server.settings import DEFAULT, Settings
+        from whyalike.server.settings import DEFAULT, LOOPBACK, Settings
 
         settings = Settings(
             models=dict(zip(model, model, strict=True)) if model else {DEFAULT: None},
@@ -50,10 +50,22 @@ def command(
             max_body=max_body,
             max_seconds=max_seconds,
             max_waiting=max_waiting,
+            hosts=LOOPBACK if f"{host}" in (*LOOPBACK, "::1") else None,
             token=token,
         )
         app = create_app(settings)
     Console(stderr=True, highlight=False).print(
         f"whyalike explorer: http://{host}:{port}   (Ctrl+C ends it)", markup=False
     )
-    uvicorn.run(app, host=host, port=port, log_level="warning", timeout_keep_alive=5, server_header=False)
+    if settings.hosts is None and token is None:
+        warning = "Others can reach this server, and it asks for no token: set --token or WHYALIKE_TOKEN."
+        Console(stderr=True, highlight=False).print(warning, style="yellow", markup=False)
+    uvicorn.run(
+        app,
+        host=host,
+        port=port,
+        log_level="warning",
+        timeout_keep_alive=5,
+        limit_concurrency=1000,
+        server_header=False,
+    )

@@ -18,7 +18,7 @@ from whyalike.encoders.tokens import Reading
 from whyalike.encoders.twin import tile
 from whyalike.errors import BadInput, unknown
 from whyalike.explanation import Measured
-from whyalike.methods.quadrature import FIRST_EDGES, RULES, Rule, cheapest_rule, fixed_rule, on_panels
+from whyalike.methods.quadrature import RULES, Rule, cheapest_rule, first_edges, fixed_rule, on_panels
 from whyalike.methods.second_order import Cut, Images, SecondOrder, Totals
 from whyalike.methods.tangents import GIBIBYTE, States, pull_one, push_directions, rows_at_once, states_at, true_images
 
@@ -121,8 +121,10 @@ class IntegratedJacobians(SecondOrder):
         rule = cheapest_rule(path.speed, path.value, self.tolerance, self.max_steps)
         if rule.error <= self.tolerance or rule.edges is None or path.start.dtype == torch.float64:
             return [(path, rule)], _measured(rule)
-        lost = 2 * len(rule.nodes) > self.max_steps  # finer steps did not help anywhere: rounding is everywhere
-        edges, short = (FIRST_EDGES, 2.0) if lost else (rule.edges, SHORT)
+        if 2 * len(rule.nodes) <= self.max_steps:
+            edges, short = rule.edges, SHORT
+        else:  # finer steps did not help anywhere: rounding may be everywhere
+            edges, short = first_edges(self.max_steps), 2.0
         steep = SteepPath(path, self._in_double(path), edges, short)
         finer = on_panels(steep.speed, steep.value, self.tolerance, self.max_steps, edges, FINEST_DOUBLE)
         if finer.error >= rule.error:

@@ -20,8 +20,7 @@ from jaxtyping import Float
 
 Array = Float[np.ndarray, "..."]
 WHOLE_PATH = (("gauss", 4), ("gauss", 6), ("warped_midpoint", 8), ("warped_midpoint", 12), ("warped_midpoint", 18))
-PANEL_NODES = 3
-FIRST_EDGES = np.linspace(0, 1, 5)
+PANEL_NODES, FIRST_PANELS = 3, 4
 HOPELESS = 0.3  # a whole-path error above which a finer whole-path rule is not worth trying
 
 
@@ -92,8 +91,12 @@ def cheapest_rule(
             return rule
         if rule.error > HOPELESS and steps >= 8:
             break
-    edges = FIRST_EDGES if max_steps >= PANEL_NODES * 4 else np.array([0.0, 1.0])
-    return on_panels(speed, value, tolerance, max_steps, edges, finest)
+    return on_panels(speed, value, tolerance, max_steps, first_edges(max_steps), finest)
+
+
+def first_edges(max_steps: int) -> Float[np.ndarray, "panels_and_one"]:
+    """The panels to begin with: four, or one where there are not steps enough for four."""
+    return np.linspace(0, 1, (FIRST_PANELS if max_steps >= PANEL_NODES * FIRST_PANELS else 1) + 1)
 
 
 def _measured(rule: Rule, speed: Callable[[Array], Array], start: Array, end: Array) -> Rule:

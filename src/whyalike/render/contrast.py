@@ -5,13 +5,14 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
+import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from whyalike.contrasts import Contrast
 from whyalike.render import html, terminal
-from whyalike.render.scene import Word, caption_of, colour, printable, words_of
+from whyalike.render.scene import Word, caption_of, colour, notes_of, printable, words_of
 
 TOP = 8
 
@@ -23,6 +24,18 @@ def lines(contrast: Contrast) -> list[tuple[str, tuple[Word, ...]]]:
         ("a", words_of(contrast.a.right, contrast.a_side.values)),
         ("b", words_of(contrast.b.right, contrast.b_side.values)),
     ]
+
+
+def notes(contrast: Contrast) -> list[str]:
+    """What the reader must know of either explanation."""
+    both = [(f"{name}: ", notes_of(e)) for name, e in (("a", contrast.a), ("b", contrast.b))]
+    return [which + note for which, found in both for note in found]
+
+
+def _limit(contrast: Contrast, name: str) -> float:
+    """The value with the fullest colour: the query's own, and one for both texts, so that they can be compared."""
+    values = [contrast.query_values] if name == "query" else [contrast.a_side.values, contrast.b_side.values]
+    return max((float(np.abs(each).max(initial=0.0)) for each in values), default=0.0) or 1.0
 
 
 def sum_line(contrast: Contrast) -> str:
@@ -40,7 +53,11 @@ def scene(contrast: Contrast) -> dict[str, Any]:
     return {
         "difference": contrast.difference,
         "caption": caption_of(contrast.a),
-        "lines": [{"name": name, "words": [word._asdict() for word in words]} for name, words in lines(contrast)],
+        "lines": [
+            {"name": name, "words": [word._asdict() for word in words], "limit": _limit(contrast, name)}
+            for name, words in lines(contrast)
+        ],
+        "notes": notes(contrast),
         "rows": [dict(zip(("word", "a", "b", "difference"), row, strict=True)) for row in _rows(contrast)],
         "closing": sum_line(contrast),
     }
@@ -53,18 +70,16 @@ def picture(contrast: Contrast, width: int) -> RenderableType:
     )
     pieces: list[RenderableType] = [title, Text()]
     for name, words in lines(contrast):
-        limit = max((abs(word.value) for word in words), default=0.0) or 1.0
-        pieces.append(terminal.line(name, words, limit))
+        pieces.append(terminal.line(name, words, _limit(contrast, name)))
     pieces += [Text(), _table(contrast), Text(), Text(sum_line(contrast), "bold")]
+    pieces += [Text(note, "yellow") for note in notes(contrast)]
     return Group(*pieces)
 
 
 def fragment(contrast: Contrast) -> str:
     """What a notebook shows."""
-    shown = "".join(
-        html.text(name, words, max((abs(word.value) for word in words), default=0.0) or 1.0)
-        for name, words in lines(contrast)
-    )
+    shown = "".join(html.text(name, words, _limit(contrast, name)) for name, words in lines(contrast))
+    said = "".join(f'<p class="note">{escape(note)}</p>' for note in notes(contrast))
     head = "".join(f'<th scope="col">{name}</th>' for name in ("word of the query", "for a", "for b", "difference"))
     most = max((abs(value) for *_, value in _rows(contrast)), default=0.0) or 1.0
     rows = "".join(
@@ -76,7 +91,7 @@ def fragment(contrast: Contrast) -> str:
         f'<div class="whyalike"><style>{html.STYLE}</style><h1>a rather than b: {_signed(contrast.difference)}</h1>'
         f'<p class="caption">{escape(caption_of(contrast.a))}</p>{shown}'
         f'<table class="pairs"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
-        f'<p class="sum">{escape(sum_line(contrast))}</p></div>'
+        f'<p class="sum">{escape(sum_line(contrast))}</p>{said}</div>'
     )
 
 

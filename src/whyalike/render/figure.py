@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from whyalike.errors import MissingExtra
+from whyalike.errors import BadInput, MissingExtra
 from whyalike.explanation import Explanation
-from whyalike.render.scene import NEGATIVE, PAPER, POSITIVE, Scene, printable, scene_of
+from whyalike.render.scene import NEGATIVE, PAPER, POSITIVE, Scene, scene_of
+
+WIDEST = 100  # rows or columns
 
 
 def to_figure(explanation: Explanation) -> Any:
@@ -20,6 +22,11 @@ def to_figure(explanation: Explanation) -> Any:
     except ImportError as error:
         raise MissingExtra("altair", "figures and PNG files", "plots") from error
     scene = scene_of(explanation)
+    if max(len(scene.rows), len(scene.columns)) > WIDEST:
+        raise BadInput(
+            f"The matrix is {len(scene.rows)} by {len(scene.columns)}, too large for a figure (at most {WIDEST} each way). "
+            "Draw it by sentence, or as HTML or SVG."
+        )
     title = altair.TitleParams(f"score {scene.score:.3f}", subtitle=[scene.caption, *scene.notes], anchor="start")
     charts = [_heat_map(altair, scene)] if scene.rows else []
     charts.append(_parts(altair, scene) if scene.parts else _matches(altair, scene))
@@ -97,7 +104,7 @@ def _parts(altair: Any, scene: Scene) -> Any:
 
 
 def _matches(altair: Any, scene: Scene) -> Any:
-    labels = [f"{printable(match.left)} ↔ {printable(match.right)}" for match in scene.matches]
+    labels = [f"{match.left} ↔ {match.right}" for match in scene.matches]
     rows = [{"order": number, "score": match.score} for number, match in enumerate(scene.matches)]
     base = altair.Chart(altair.Data(values=rows)).encode(
         y=altair.Y("order:O", axis=_axis(altair, labels)),  # a pair of words may occur twice

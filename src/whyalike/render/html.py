@@ -6,7 +6,7 @@ from html import escape
 from itertools import groupby
 
 from whyalike.explanation import Explanation
-from whyalike.render.scene import Scene, Word, direction, printable, scene_of, shade
+from whyalike.render.scene import WHITE_INK, Scene, Word, direction, printable, scene_of, shade
 
 LONG = 80  # words; a longer text is shown sentence by sentence
 WIDE = 40  # a larger matrix is folded away
@@ -72,7 +72,7 @@ def body(scene: Scene, *, folded: bool = False) -> str:
 def css(value: float, limit: float) -> str:
     """See-through, so that the page's own paper shows, light or dark."""
     share, (red, green, blue) = shade(value, limit)
-    ink = ";color:#fff" if share > 0.55 else ""
+    ink = ";color:#fff" if share > WHITE_INK else ""
     return f"background:rgba({red},{green},{blue},{share:.3f}){ink}"
 
 
@@ -130,7 +130,7 @@ def _matrix(scene: Scene) -> str:
 def _pairs(scene: Scene) -> str:
     rows = "".join(
         f'<tr><td class="cell" style="{css(pair.value, scene.limit)}">{pair.value:+.3f}</td>'
-        f"<td><bdi>{escape(printable(pair.left))}</bdi> ↔ <bdi>{escape(printable(pair.right))}</bdi></td></tr>"
+        f"<td><bdi>{escape(pair.left)}</bdi> ↔ <bdi>{escape(pair.right)}</bdi></td></tr>"
         for pair in scene.pairs
     )
     return f'<table class="pairs">{rows}</table>'
@@ -139,7 +139,7 @@ def _pairs(scene: Scene) -> str:
 def _matches(scene: Scene) -> str:
     rows = "".join(
         f'<tr><td class="cell" style="{css(match.score, scene.limit)}">{match.score:+.3f}</td>'
-        f"<td><bdi>{escape(printable(match.left))}</bdi> ↔ <bdi>{escape(printable(match.right))}</bdi></td>"
+        f"<td><bdi>{escape(match.left)}</bdi> ↔ <bdi>{escape(match.right)}</bdi></td>"
         f"<td>{match.similarity:.2f}</td><td>{match.cluster + 1}</td></tr>"
         for match in scene.matches
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -17,7 +17,11 @@ Colour = tuple[int, int, int]
 POSITIVE: Colour = (179, 88, 6)  # orange against blue: told apart by every kind of colour vision
 NEGATIVE: Colour = (33, 102, 172)
 PAPER: Colour = (250, 250, 248)
+WHITE_INK = 0.85  # a fuller colour than this is written on in white; see the test of contrast ratios
 JOINERS = "\u200c\u200d"  # Persian and emoji are wrong without them
+
+
+Labelled = TypeVar("Labelled", Pair, Match)
 
 
 class Word(NamedTuple):
@@ -65,8 +69,6 @@ class Scene:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, for media that draw elsewhere. Every label is fit to be shown."""
-        named = [pair._replace(left=printable(pair.left), right=printable(pair.right)) for pair in self.pairs]
-        matched = [match._replace(left=printable(match.left), right=printable(match.right)) for match in self.matches]
         return {
             "score": self.score,
             "left": [word._asdict() for word in self.left],
@@ -77,8 +79,8 @@ class Scene:
             "limit": self.limit,
             "word_limit": self.word_limit,
             "parts": [part._asdict() for part in self.parts],
-            "pairs": [pair._asdict() for pair in named],
-            "matches": [match._asdict() for match in matched],
+            "pairs": [pair._asdict() for pair in self.pairs],
+            "matches": [match._asdict() for match in self.matches],
             "caption": self.caption,
             "closing": self.closing,
             "notes": list(self.notes),
@@ -99,12 +101,17 @@ def scene_of(explanation: Explanation, pairs: int = 8) -> Scene:
         rows=tuple(np.flatnonzero(e.matrix.any(1)).tolist() if matched else range(len(e.left))),
         columns=tuple(np.flatnonzero(e.matrix.any(0)).tolist() if matched else range(len(e.right))),
         parts=parts,
-        pairs=tuple(pair for pair in e.top_pairs(pairs) if not matched or pair.value),
-        matches=e.matching.top if e.matching is not None else (),
+        pairs=tuple(_shown(pair) for pair in e.top_pairs(pairs) if not matched or pair.value),
+        matches=tuple(_shown(match) for match in e.matching.top) if e.matching is not None else (),
         caption=caption_of(e),
         closing=_sum_line(e, parts) if parts else _counts(e),
-        notes=tuple(_notes(e)),
+        notes=tuple(notes_of(e)),
     )
+
+
+def _shown(pair: Labelled) -> Labelled:
+    """The same with labels fit to be shown."""
+    return pair._replace(left=printable(pair.left), right=printable(pair.right))
 
 
 def _parts(e: Explanation) -> tuple[Part, ...]:
@@ -154,7 +161,8 @@ def words_of(side: Side, values: Float[np.ndarray, "tokens"]) -> tuple[Word, ...
     return tuple(Word(printable(label), kind, float(value), int(sentence)) for label, kind, value, sentence in rows)
 
 
-def _notes(e: Explanation) -> list[str]:
+def notes_of(e: Explanation) -> list[str]:
+    """What the reader must know: truncation, integration error, no claim to add up."""
     notes = []
     if "assumed" in e.model.pooling:
         notes.append(f"The model states no pooling; {e.model.pooling.split()[0]} pooling was assumed.")

@@ -9,11 +9,12 @@ from html import escape
 from rich.cells import cell_len
 
 from whyalike.explanation import Explanation
-from whyalike.render.scene import NEGATIVE, POSITIVE, Colour, Part, Scene, Word, direction, scene_of, shade
+from whyalike.render.scene import NEGATIVE, POSITIVE, WHITE_INK, Colour, Part, Scene, Word, direction, scene_of, shade
 
 CELL, HEIGHT, LEADING, BETWEEN = 8.2, 24.0, 34.0, 90.0  # of a character, a word, a line, the two texts; in pixels
 MARGIN, NAME = 16.0, 48.0
 LONG = 14  # characters
+STYLE = "@media (prefers-color-scheme:dark){svg{color:#eaeaea}}"  # where it stands alone or as an image
 FONT = "font-family=\"system-ui,'DejaVu Sans','Noto Sans CJK JP',sans-serif\""
 
 
@@ -37,15 +38,20 @@ def to_svg(explanation: Explanation, *, width: int = 960, links: int = 12, paper
     left = _place(scene.left, width, MARGIN + 2 * LEADING)
     right = _place(scene.right, width, _bottom(left) + BETWEEN)
     bars = _bottom(right) + LEADING
-    height = bars + 22 * len(scene.parts) + LEADING
+    height = bars + 22 * len(scene.parts) + 20 * len(scene.notes) + LEADING
+    notes = "".join(
+        _line(MARGIN, height - MARGIN - 20 * (len(scene.notes) - number), note, size=12, opacity=0.8)
+        for number, note in enumerate(scene.notes)
+    )
     ground = f'<rect width="{width}" height="{height:.0f}" fill="{escape(paper)}"/>' if paper else ""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height:.0f}" width="{width}" height="{height:.0f}" '
-        f'role="img" {FONT} font-size="14" fill="currentColor"><title>{escape(scene.closing)}</title>{ground}'
+        f'role="img" {FONT} font-size="14" fill="currentColor">'
+        f"<style>{STYLE}</style><title>{escape(scene.closing)}</title>{ground}"
         f"{_line(MARGIN, MARGIN + 14, f'score {scene.score:.3f}', size=18, weight=700)}"
         f"{_line(MARGIN, MARGIN + 36, scene.caption, opacity=0.7)}"
         f"{''.join(_links(scene, left, right))}{''.join(_words('left', left, scene.word_limit))}"
-        f"{''.join(_words('right', right, scene.word_limit))}{''.join(_bars(scene.parts, bars))}"
+        f"{''.join(_words('right', right, scene.word_limit))}{''.join(_bars(scene.parts, bars))}{notes}"
         f"{_line(MARGIN, height - MARGIN, scene.closing, weight=600)}</svg>\n"
     )
 
@@ -74,7 +80,7 @@ def _words(name: str, boxes: list[Box], limit: float) -> Iterable[str]:
     for box in boxes:
         share, end = shade(box.word.value, limit)
         dashed = "" if box.word.kind == "text" else ' stroke="currentColor" stroke-opacity=".5" stroke-dasharray="3 2"'
-        ink = ' fill="#fff"' if share > 0.55 else ""
+        ink = ' fill="#fff"' if share > WHITE_INK else ""
         # A long word is made to fit its box in whatever font is at hand.
         long = cell_len(box.word.label) > LONG
         fit = f' textLength="{box.width - 12:.1f}" lengthAdjust="spacingAndGlyphs"' if long else ""

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from whyalike.explanation import Explanation
-from whyalike.render.scene import Colour, Scene, Word, colour, ink, printable, scene_of
+from whyalike.render.scene import Colour, Scene, Word, colour, ink, scene_of
 
 CELL, ROW_LABEL = 7, 16
 
@@ -91,7 +91,7 @@ def _pairs(scene: Scene) -> Table:
         label = "" if pair.kinds == ("text", "text") else "dim italic"
         table.add_row(
             Text(f"{pair.value:+.3f}".replace("-", "−"), style(colour(pair.value, scene.limit))),
-            Text(f"{_shorten(printable(pair.left), 30)}  ↔  {_shorten(printable(pair.right), 30)}", label),
+            Text(f"{_shorten(pair.left, 30)}  ↔  {_shorten(pair.right, 30)}", label),
         )
     return table
 
@@ -103,7 +103,7 @@ def _matches(scene: Scene) -> Table:
     for match in scene.matches:
         table.add_row(
             Text(f"{match.score:+.3f}".replace("-", "−"), style(colour(match.score, scene.limit))),
-            Text(f"{_shorten(printable(match.left), 30)}  ↔  {_shorten(printable(match.right), 30)}"),
+            Text(f"{_shorten(match.left, 30)}  ↔  {_shorten(match.right, 30)}"),
             f"{match.similarity:.2f}".replace("-", "−"),
             str(match.cluster + 1),
         )

@@ -15,6 +15,7 @@ try:
     from fastapi.responses import HTMLResponse, JSONResponse, Response
     from fastapi.staticfiles import StaticFiles
     from fastapi.templating import Jinja2Templates
+    from starlette.exceptions import HTTPException
 except ImportError as missing:
     raise MissingExtra("FastAPI", "the web explorer", "server") from missing
 
@@ -32,6 +33,7 @@ from whyalike.side_by_side import compare
 HERE = Path(__file__).parent
 PAGES = {"/": "explain", "/compare": "compare", "/contrast": "contrast"}
 ON_THE_PAGE = [name for name in METHODS if name != "tfidf_vectors"]  # that one needs a corpus
+MOST_COMPARED = 12
 REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"description": "what was asked cannot be done; the answer says why"},
     401: {"description": "the server's token is missing"},
@@ -131,8 +133,12 @@ def _api(app: FastAPI, shop: Workshop, settings: Settings) -> None:
     @app.post("/api/explain", summary="Why are these two alike?", responses=REFUSALS)
     async def explain(asked: ExplainRequest) -> dict[str, Any]:
         """What `whyalike explain --json` prints, and under `scene` what there is to draw."""
-        found = await shop.run(lambda: explained(asked))
-        return {**found.to_dict(), "scene": scene_of(found).to_dict()}
+
+        def work() -> dict[str, Any]:
+            found = explained(asked)
+            return {**found.to_dict(), "scene": scene_of(found).to_dict()}
+
+        return await shop.run(work)
 
     @app.post("/api/explain.html", summary="The picture as a page", responses=REFUSALS, response_class=HTMLResponse)
     async def explain_html(asked: ExplainRequest) -> HTMLResponse:
@@ -145,6 +151,12 @@ def _api(app: FastAPI, shop: Workshop, settings: Settings) -> None:
     @app.post("/api/compare", summary="One pair by several methods, models or layers", responses=REFUSALS)
     async def compare_(asked: CompareRequest) -> dict[str, Any]:
         checked(asked.left, asked.right)
+
+        asked_for = len(asked.methods) * len(asked.models or (None,)) * len(asked.layers)
+        if asked_for > MOST_COMPARED:
+            raise BadInput(
+                f"That is {asked_for} explanations at once; this server compares at most {MOST_COMPARED}. Choose fewer."
+            )
 
         def work() -> dict[str, Any]:
             names: Sequence[str | None] = asked.models or [None]
@@ -180,6 +192,11 @@ def _refusals(app: FastAPI) -> None:
         headers = {"Retry-After": "1"} if status == 503 else {}
         body = {"error": {"type": type(error).__name__, "message": str(error)}}
         return JSONResponse(body, status_code=status, headers=headers)
+
+    @app.exception_handler(HTTPException)
+    async def http(_: Request, error: HTTPException) -> JSONResponse:
+        body = {"error": {"type": "HTTPError", "message": str(error.detail)}}
+        return JSONResponse(body, status_code=error.status_code, headers=error.headers)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:

@@ -26,7 +26,11 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-OPEN = ("/healthz",)  # answered without a token
+OPEN = (
+    "/healthz",
+    "/api",
+    "/api/openapi.json",
+)  # answered without a token: they say nothing of the models or the texts
 
 
 class Refused(Exception):
@@ -48,6 +52,7 @@ class Limits:
             await self.app(scope, receive, send)
             return
         try:
+            self._check_host(scope)
             self._check_token(scope)
             body = await self._body(scope, receive)
         except Refused as refused:
@@ -68,6 +73,17 @@ class Limits:
             await send(message)
 
         await self.app(scope, replay, with_headers)
+
+    def _check_host(self, scope: MutableMapping[str, Any]) -> None:
+        """A page from elsewhere whose name was made to point at loopback must not reach a server without a token."""
+        if self.settings.hosts is None:
+            return
+        host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
+        name = host[: host.index("]") + 1] if host.startswith("[") else host.rsplit(":", 1)[0]
+        if name not in self.settings.hosts:
+            raise Refused(
+                421, "WrongHost", f"This server does not answer to {name!r}. Expected {', '.join(self.settings.hosts)}."
+            )
 
     def _check_token(self, scope: MutableMapping[str, Any]) -> None:
         wanted = self.settings.token

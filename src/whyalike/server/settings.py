@@ -8,6 +8,7 @@ from whyalike.errors import BadInput
 
 DEFAULT = "all-MiniLM-L6-v2"  # what the embedded model is called on the page
 MEBIBYTE = 2**20
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class Settings:
     max_seconds: float = 60.0  # for sending a request, and for answering it
     max_waiting: int = 16  # requests at work or waiting; the next gets 503
     kept: int = 64 * MEBIBYTE  # bytes of explanations kept for the next who asks the same
+    hosts: tuple[str, ...] | None = LOOPBACK  # names the server answers to; None: any
     token: str | None = field(default=None, repr=False)  # where given, requests need "Authorization: Bearer …"
 
     def __post_init__(self) -> None:
@@ -28,3 +30,5 @@ class Settings:
         for name in ("max_characters", "max_body", "max_seconds", "max_waiting"):
             if getattr(self, name) <= 0:
                 raise BadInput(f"{name} should be above 0; got {getattr(self, name)!r}.")
+        if self.token is not None and not self.token.strip():
+            raise BadInput("The token is empty. Give one, or leave it out.")

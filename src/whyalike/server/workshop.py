@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -37,8 +36,8 @@ class Workshop:
         self.waiting = 0
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="whyalike")
         self._encoders: dict[str, Encoder] = {}
-        self._kept: OrderedDict[Key, Explanation] = OrderedDict()
-        self._lock = threading.Lock()
+        self._kept: OrderedDict[Key, Explanation] = OrderedDict()  # touched by the worker's thread alone
+        self._kept_bytes = 0
 
     def loaded(self, name: str) -> bool:
         return name in self._encoders
@@ -66,16 +65,21 @@ class Workshop:
         if found is None:
             found = explain(left, right, encoder=self.encoder(model), method=method, layer=layer, truncate=truncate)
             self._keep(key, found)
+        else:
+            self._kept.move_to_end(key)
         return found.by(unit)
 
     def _keep(self, key: Key, explanation: Explanation) -> None:
-        with self._lock:
-            self._kept[key] = explanation
-            while sum(each.matrix.nbytes for each in self._kept.values()) > self.settings.kept:
-                self._kept.popitem(last=False)
+        self._kept[key] = explanation
+        self._kept_bytes += _size(explanation)
+        while self._kept_bytes > self.settings.kept:
+            _, oldest = self._kept.popitem(last=False)
+            self._kept_bytes -= _size(oldest)
 
     async def run(self, job: Callable[[], T]) -> T:
-        """The job's result, in its turn. Raises `Busy` at once, `TooSlow` after the time allowed."""
+        """The job's result, in its turn. Raises `Busy` at once when full, or when its turn does not come in time; `TooSlow`
+        when the work itself takes longer than allowed.
+        """
         if self.waiting >= self.settings.max_waiting:
             raise Busy(
                 f"{self.waiting} requests are waiting, which is as many as this server takes. Try again in a second."
@@ -86,8 +90,14 @@ class Workshop:
         future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._done))
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self.settings.max_seconds)
+        except asyncio.CancelledError:
+            future.cancel()  # nobody waits for it any more
+            raise
         except TimeoutError as error:
-            future.cancel()  # if it has not begun
+            if future.cancel():
+                raise Busy(
+                    "Others were served first, and your turn did not come in time. Try again in a second."
+                ) from error
             raise TooSlow(
                 f"The answer took longer than the {self.settings.max_seconds:g} seconds this server allows. "
                 "Send shorter texts, or a faster method."
@@ -98,3 +108,9 @@ class Workshop:
 
     def close(self) -> None:
         self._worker.shutdown(wait=False, cancel_futures=True)
+
+
+def _size(explanation: Explanation) -> int:
+    """About how many bytes an explanation takes: its numbers, and its texts with their units."""
+    texts = sum(4 * len(side.text) + 200 * len(side) for side in (explanation.left, explanation.right))
+    return explanation.matrix.nbytes + texts + 4096

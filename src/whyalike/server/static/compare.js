@@ -4,20 +4,21 @@ import { agreement, line, make, pairs } from "/static/draw.js";
 const form = $("#ask");
 let shown = null;
 
-async function run(current) {
+async function run(signal) {
   const data = new FormData(form);
   const methods = data.getAll("methods"), models = data.getAll("models");
   if (!methods.length || !models.length) throw new Error("Choose at least one method and one model.");
-  say(await loadingText(models), "busy");
   const body = { left: form.left.value, right: form.right.value, methods, models, unit: form.unit.value, truncate: data.has("truncate") };
-  const answer = await (await ask("/api/compare", body)).json();
-  if (!current()) return;
+  say(await loadingText(models, signal), "busy");
+  const answer = await (await ask("/api/compare", body, signal)).json();
+  if (signal.aborted) return "";
   shown = answer;
   $("#result").hidden = false;
   $("#cards").replaceChildren(...answer.entries.map((entry, index) => card(entry, answer.scenes[index])));
   const names = answer.entries.map((entry) => entry.name);
   $("#spearman").replaceChildren(agreement(names, answer.spearman));
   $("#overlap").replaceChildren(agreement(names, answer.top_10_overlap));
+  return `${names.length} explanations compared.`;
 }
 
 function card(entry, scene) {

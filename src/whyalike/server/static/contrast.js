@@ -4,13 +4,14 @@ import { line, make, paint, signed } from "/static/draw.js";
 const form = $("#ask");
 let shown = null;
 
-async function run(current) {
-  say(await loadingText([form.model.value]), "busy");
+async function run(signal) {
   const body = { query: form.query.value, a: form.a.value, b: form.b.value, ...fields(form) };
-  const answer = await (await ask("/api/contrast", body)).json();
-  if (!current()) return;
+  say(await loadingText([form.model.value], signal), "busy");
+  const answer = await (await ask("/api/contrast", body, signal)).json();
+  if (signal.aborted) return "";
   shown = answer;
   draw(answer.scene);
+  return `A rather than B: ${signed(answer.difference)}.`;
 }
 
 const most = (values) => Math.max(...values.map(Math.abs), 1e-9);
@@ -18,7 +19,9 @@ const most = (values) => Math.max(...values.map(Math.abs), 1e-9);
 function draw(scene) {
   $("#result").hidden = false;
   $("#score").textContent = `A rather than B: ${signed(scene.difference)}`;
-  $("#words").replaceChildren(...scene.lines.map(({ name, words }) => line(name, words, most(words.map((word) => word.value))).row));
+  $("#words").replaceChildren(...scene.lines.map(({ name, words, limit }) => line(name, words, limit).row));
+  $("#caption").textContent = scene.caption;
+  $("#notes").replaceChildren(...scene.notes.map((text) => make("p", { className: "note", text })));
   const table = make("table", {}, make("thead", {}, make("tr", {}, ...["word", "for A", "for B", "difference"].map((text) => make("th", { text, scope: "col" })))));
   const limit = most(scene.rows.map((row) => row.difference));
   for (const row of scene.rows) {

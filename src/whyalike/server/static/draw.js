@@ -19,7 +19,7 @@ export function paint(element, value, limit) {
   const share = Math.min(1, Math.abs(value) / (limit || 1)) ** 0.8;
   const [red, green, blue] = value >= 0 ? POSITIVE : NEGATIVE;
   element.style.background = `rgba(${red},${green},${blue},${share.toFixed(3)})`;
-  element.style.color = share > 0.55 ? "#fff" : "";
+  element.style.color = share > 0.85 ? "#fff" : "";
 }
 
 const LONG = 80; // words; a longer text is shown sentence by sentence, each to be opened

@@ -7,13 +7,15 @@ const WIDEST = 60; // a larger matrix stays folded until it is asked for
 
 const request = () => ({ left: form.left.value, right: form.right.value, ...fields(form) });
 
-async function run(current) {
-  say(await loadingText([form.model.value]), "busy");
-  const answer = await (await ask("/api/explain", request())).json();
-  if (!current()) return;
-  shown = answer;
+async function run(signal) {
+  const asked = request();
+  say(await loadingText([form.model.value], signal), "busy");
+  const answer = await (await ask("/api/explain", asked, signal)).json();
+  if (signal.aborted) return "";
+  shown = { asked, answer };
   pinned = null;
   draw(answer.scene);
+  return `Explained: score ${answer.score.toFixed(3)}.`;
 }
 
 function draw(scene) {
@@ -46,6 +48,7 @@ function listen(scene, sides, grid) {
     for (const name of ["left", "right"]) {
       sides[name].elements.forEach((element, index) => {
         element.classList.remove("chosen", "pinned");
+        element.setAttribute("aria-pressed", "false");
         element.querySelector("sup")?.remove();
         paint(element, scene[name][index].value, scene.word_limit);
       });
@@ -58,11 +61,13 @@ function listen(scene, sides, grid) {
     plain();
     const word = sides[side].elements[index];
     word.classList.add(pinned ? "pinned" : "chosen");
+    word.setAttribute("aria-pressed", String(pinned !== null));
     const partners = scene[other[side]].map((partner, j) => ({ partner, j, value: value(side, index, j) }));
     for (const { j, value: v } of partners) {
       const element = sides[other[side]].elements[j];
       paint(element, v, scene.limit);
       if (Math.abs(v) >= 0.1 * scene.limit) element.append(make("sup", { text: signed(v, 2) }));
+      if (v >= 0.5 * scene.limit) element.closest("details")?.setAttribute("open", ""); // a strong partner shows itself
       grid.cells.get(side === "left" ? `${index} ${j}` : `${j} ${index}`)?.classList.add("lit");
     }
     const best = [...partners].sort((a, b) => b.value - a.value).slice(0, 4);
@@ -83,7 +88,6 @@ function listen(scene, sides, grid) {
       element.addEventListener("blur", rest);
       element.addEventListener("click", () => {
         pinned = pinned && pinned.side === side && pinned.index === index ? null : { side, index };
-        element.setAttribute("aria-pressed", String(pinned !== null));
         light(side, index);
       });
     });
@@ -111,11 +115,11 @@ for (const button of document.querySelectorAll("[data-download]")) {
     const kind = button.dataset.download;
     try {
       if (kind === "json") {
-        const { scene: _, ...explanation } = shown;
+        const { scene: _, ...explanation } = shown.answer;
         download("explanation.json", new Blob([JSON.stringify(explanation)], { type: "application/json" }));
       } else {
         say("Drawing …", "busy");
-        download(`explanation.${kind}`, await (await ask(`/api/explain.${kind}`, request())).blob());
+        download(`explanation.${kind}`, await (await ask(`/api/explain.${kind}`, shown.asked)).blob());
         say("");
       }
     } catch (error) {

@@ -5,26 +5,26 @@ export { $ };
 
 const RETRIES = 5;
 
-async function send(path, body) {
+async function send(path, body, signal) {
   const headers = { "Content-Type": "application/json" };
   const token = sessionStorage.getItem("whyalike-token");
   if (token) headers.Authorization = `Bearer ${token}`;
-  return fetch(path, body === undefined ? { headers } : { method: "POST", headers, body: JSON.stringify(body) });
+  return fetch(path, body === undefined ? { headers, signal } : { method: "POST", headers, signal, body: JSON.stringify(body) });
 }
 
-export async function ask(path, body) {
+export async function ask(path, body, signal) {
   for (let attempt = 0; ; attempt += 1) {
-    const answer = await send(path, body);
+    const answer = await send(path, body, signal);
     if (answer.ok) return answer;
-    if (answer.status === 503 && attempt < RETRIES) {
-      say("The server is busy; trying again …", "busy");
-      await new Promise((wake) => setTimeout(wake, 1000 * Number(answer.headers.get("Retry-After") || 1)));
+    if (answer.status === 401) {
+      await askForToken();
       continue;
     }
-    if (answer.status === 401) await askForToken();
-    const problem = await answer.json().catch(() => ({}));
-    if (answer.status === 401) continue;
-    throw new Error(problem.error?.message ?? `The server answered ${answer.status}.`);
+    const problem = (await answer.json().catch(() => ({}))).error ?? {};
+    if (problem.type !== "Busy" || attempt >= RETRIES) throw new Error(problem.message ?? `The server answered ${answer.status}.`);
+    if (!signal?.aborted) say("The server is busy; trying again …", "busy");
+    await new Promise((wake) => setTimeout(wake, 1000 * Number(answer.headers.get("Retry-After") || 1)));
+    signal?.throwIfAborted();
   }
 }
 
@@ -35,7 +35,7 @@ function askForToken() {
   return new Promise((done) => {
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      sessionStorage.setItem("whyalike-token", form.querySelector("input").value);
+      sessionStorage.setItem("whyalike-token", form.querySelector("input").value.replace(/[^\x21-\x7e]/g, ""));
       form.remove();
       done();
     });
@@ -63,8 +63,8 @@ export async function fillModels(place, asChoices) {
   }
 }
 
-export async function loadingText(names) {
-  const models = await (await ask("/api/models")).json();
+export async function loadingText(names, signal) {
+  const models = await (await ask("/api/models", undefined, signal)).json();
   const asleep = models.filter((model) => names.includes(model.name) && !model.loaded);
   return asleep.length ? `Loading ${asleep.map((model) => model.name).join(", ")} for the first time …` : "Explaining …";
 }
@@ -82,21 +82,33 @@ export function restore(form) {
   for (const field of form.elements) {
     if (!field.name) continue;
     if (field.type === "checkbox") field.checked = field.value === "on" ? state.has(field.name) : state.getAll(field.name).includes(field.value);
-    else if (state.has(field.name)) field.value = state.get(field.name);
+    else if (state.has(field.name)) {
+      field.value = state.get(field.name);
+      if (field.value !== state.get(field.name)) {
+        field.selectedIndex = 0;
+        say(`The link asks for the ${field.name} "${state.get(field.name)}", which this server does not have.`, "error");
+        return false;
+      }
+    }
   }
   return [...form.elements].every((field) => !field.required || field.value);
 }
 
 export function start(form, run) {
-  let running = 0;
+  let running = null;
   const go = async () => {
-    const mine = (running += 1);
-    history.replaceState(null, "", `${location.pathname}?${stateOf(form)}`);
+    running?.abort();
+    const mine = (running = new AbortController());
+    const link = `${location.pathname}?${stateOf(form)}`;
     try {
-      await run(() => mine === running);
-      if (mine === running) say("");
+      const said = await run(mine.signal);
+      if (mine.signal.aborted) return;
+      history.replaceState(null, "", link); // the link always brings back what is shown
+      say(said ?? "");
     } catch (error) {
-      if (mine === running) say(error.message, "error");
+      if (mine.signal.aborted) return;
+      $("#result").hidden = true;
+      say(error.message, "error");
     }
   };
   form.addEventListener("submit", (event) => {
