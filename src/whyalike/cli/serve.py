@@ -24,7 +24,7 @@ def command(
     max_seconds: Annotated[
         float, typer.Option(help="Longest time for sending a request, and for answering it.")
     ] = 60.0,
-    max_waiting: Annotated[int, typer.Option(help="Requests at work or waiting; the next gets 503.")] = 16,
+    max_waiting: Annotated[int, typer.Option(help="Requests at work or waiting; the next gets 503.")] = 2,
     token: Annotated[
         str | None, typer.Option(envvar="WHYALIKE_TOKEN", help="Requests to the API need this bearer token.")
     ] = None,

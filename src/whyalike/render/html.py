@@ -7,7 +7,9 @@ from itertools import groupby
 
 from whyalike.explanation import Explanation
 from whyalike.render.scene import WHITE_INK, Scene, Word, direction, printable, scene_of, shade
+from whyalike.render.svg import texts_with_links
 
+LINKED = 40  # units; between longer texts links are a thicket
 LONG = 80  # words; a longer text is shown sentence by sentence
 WIDE = 40  # a larger matrix is folded away
 
@@ -18,6 +20,7 @@ STYLE = """
 .whyalike .special,.whyalike .prompt{font-style:italic;outline:1px dashed #8a8a8a;outline-offset:-1px}
 .whyalike details.sentence{margin:.2rem 0}
 .whyalike details.sentence summary{cursor:pointer;padding:.1rem .4rem;border-radius:.2rem}
+.whyalike .links{overflow-x:auto}.whyalike .links svg{max-width:100%;height:auto}
 .whyalike .scroll{overflow-x:auto;margin:1rem 0}.whyalike table{border-collapse:separate;border-spacing:1px}
 .whyalike td.cell{min-width:3.4rem;text-align:right;padding:.1rem .4rem;font-variant-numeric:tabular-nums;border-radius:.15rem}
 .whyalike th{font-weight:500;padding:.1rem .4rem;text-align:right;max-width:14rem;overflow-wrap:anywhere}
@@ -63,8 +66,10 @@ def body(scene: Scene, *, folded: bool = False) -> str:
     matrix = _matrix(scene)
     if matrix and (folded or max(len(scene.rows), len(scene.columns)) > WIDE):
         matrix = f"<details><summary>all pairs</summary>{matrix}</details>"
+    short = not folded and max(len(scene.left), len(scene.right)) <= LINKED
+    texts = f'<div class="links">{texts_with_links(scene)}</div>' if short else _texts(scene)
     return (
-        f"{_texts(scene)}{matrix}{_matches(scene) if scene.matches else _pairs(scene)}{_parts(scene, brief=folded)}"
+        f"{texts}{matrix}{_matches(scene) if scene.matches else _pairs(scene)}{_parts(scene, brief=folded)}"
         f'<p class="sum">{escape(scene.closing)}</p>{notes}'
     )
 

@@ -35,25 +35,40 @@ class Box:
 def to_svg(explanation: Explanation, *, width: int = 960, links: int = 12, paper: str | None = None) -> str:
     """A picture that stands alone. Colours are see-through, so it fits light and dark pages; ``paper`` fills the ground."""
     scene = scene_of(explanation, pairs=links)
-    left = _place(scene.left, width, MARGIN + 2 * LEADING)
-    right = _place(scene.right, width, _bottom(left) + BETWEEN)
-    bars = _bottom(right) + LEADING
+    body, bottom = _texts(scene, width, MARGIN + 2 * LEADING)
+    bars = bottom + LEADING
     height = bars + 22 * len(scene.parts) + 20 * len(scene.notes) + LEADING
     notes = "".join(
         _line(MARGIN, height - MARGIN - 20 * (len(scene.notes) - number), note, size=12, opacity=0.8)
         for number, note in enumerate(scene.notes)
     )
     ground = f'<rect width="{width}" height="{height:.0f}" fill="{escape(paper)}"/>' if paper else ""
+    head = _line(MARGIN, MARGIN + 14, f"score {scene.score:.3f}", size=18, weight=700)
+    head += _line(MARGIN, MARGIN + 36, scene.caption, opacity=0.7)
+    foot = _line(MARGIN, height - MARGIN, scene.closing, weight=600)
+    inside = f"<style>{STYLE}</style>{ground}{head}{body}{''.join(_bars(scene.parts, bars))}{notes}{foot}"
+    return _svg(width, height, scene.closing, inside) + "\n"
+
+
+def texts_with_links(scene: Scene, *, width: int = 960) -> str:
+    """The two texts alone, to stand in a page that has the rest."""
+    body, bottom = _texts(scene, width, 4.0)
+    return _svg(width, bottom + 4, "the two texts, their strongest pairs linked", body)
+
+
+def _svg(width: int, height: float, title: str, body: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height:.0f}" width="{width}" height="{height:.0f}" '
-        f'role="img" {FONT} font-size="14" fill="currentColor">'
-        f"<style>{STYLE}</style><title>{escape(scene.closing)}</title>{ground}"
-        f"{_line(MARGIN, MARGIN + 14, f'score {scene.score:.3f}', size=18, weight=700)}"
-        f"{_line(MARGIN, MARGIN + 36, scene.caption, opacity=0.7)}"
-        f"{''.join(_links(scene, left, right))}{''.join(_words('left', left, scene.word_limit))}"
-        f"{''.join(_words('right', right, scene.word_limit))}{''.join(_bars(scene.parts, bars))}{notes}"
-        f"{_line(MARGIN, height - MARGIN, scene.closing, weight=600)}</svg>\n"
+        f'role="img" {FONT} font-size="14" fill="currentColor"><title>{escape(title)}</title>{body}</svg>'
     )
+
+
+def _texts(scene: Scene, width: int, top: float) -> tuple[str, float]:
+    """Both texts and their links, and where they end."""
+    left = _place(scene.left, width, top)
+    right = _place(scene.right, width, _bottom(left) + BETWEEN)
+    drawn = [*_links(scene, left, right), *_words("left", left, scene.word_limit)]
+    return "".join([*drawn, *_words("right", right, scene.word_limit)]), _bottom(right)
 
 
 def _place(words: tuple[Word, ...], width: int, top: float) -> list[Box]:

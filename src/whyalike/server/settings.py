@@ -19,7 +19,7 @@ class Settings:
     max_characters: int = 20_000  # of one text
     max_body: int = MEBIBYTE  # bytes of one request
     max_seconds: float = 60.0  # for sending a request, and for answering it
-    max_waiting: int = 16  # requests at work or waiting; the next gets 503
+    max_waiting: int = 2  # requests at work or waiting; the next gets 503, and a page asks again by itself
     kept: int = 64 * MEBIBYTE  # bytes of explanations kept for the next who asks the same
     hosts: tuple[str, ...] | None = LOOPBACK  # names the server answers to; None: any
     token: str | None = field(default=None, repr=False)  # where given, requests need "Authorization: Bearer …"

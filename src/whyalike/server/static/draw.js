@@ -119,3 +119,30 @@ export function agreement(names, table) {
   });
   return make("table", {}, make("thead", {}, head), body);
 }
+
+const LINKED = 40; // units; between longer texts links are a thicket
+
+// Curves between the strongest pairs, behind the words of the two texts that stand above each other.
+export function links(place, scene, left, right) {
+  place.querySelector("svg")?.remove();
+  place.classList.remove("linked");
+  if (Math.max(scene.left.length, scene.right.length) > LINKED) return;
+  place.classList.add("linked");
+  const ground = place.getBoundingClientRect();
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("aria-hidden", "true");
+  svg.setAttribute("viewBox", `0 0 ${ground.width} ${ground.height}`);
+  for (const pair of scene.pairs) {
+    if (pair.value <= 0 || pair.kinds.some((kind) => kind !== "text")) continue;
+    const from = left[pair.left_index].getBoundingClientRect(), to = right[pair.right_index].getBoundingClientRect();
+    const [x, y] = [from.x + from.width / 2 - ground.x, from.bottom - ground.y];
+    const [u, v] = [to.x + to.width / 2 - ground.x, to.top - ground.y];
+    const share = Math.min(1, pair.value / scene.limit) ** 0.8;
+    const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+    path.setAttribute("d", `M${x} ${y}C${x} ${(y + v) / 2} ${u} ${(y + v) / 2} ${u} ${v}`);
+    path.style.stroke = `rgba(${POSITIVE.join()},${(0.25 + 0.7 * share).toFixed(2)})`;
+    path.style.strokeWidth = `${(1 + 5 * share).toFixed(2)}px`;
+    svg.append(path);
+  }
+  place.prepend(svg);
+}

@@ -1,5 +1,5 @@
 import { $, ask, download, fields, fillModels, loadingText, say, start } from "/static/page.js";
-import { line, make, matrix, paint, pairs, parts, signed } from "/static/draw.js";
+import { line, links, make, matrix, paint, pairs, parts, signed } from "/static/draw.js";
 
 const form = $("#ask");
 let shown = null, pinned = null;
@@ -33,16 +33,26 @@ function draw(scene) {
     right: line("right", scene.right, scene.word_limit, { tag: "button" }),
   };
   $("#words").replaceChildren(sides.left.row, sides.right.row);
+  const link = () => links($("#words"), scene, sides.left.elements, sides.right.elements);
+  window.onresize = link;
+  link();
   const grid = matrix(scene);
   const fold = $("#all");
   fold.open = scene.rows.length * scene.columns.length <= WIDEST * WIDEST;
   $("#matrix").replaceChildren(grid.table);
-  listen(scene, sides, grid);
+  listen(scene, sides, grid, link);
 }
 
-function listen(scene, sides, grid) {
+function listen(scene, sides, grid, link) {
   const other = { left: "right", right: "left" };
   const value = (side, i, j) => (side === "left" ? scene.cells[i][j] : scene.cells[j][i]);
+
+  const lit = [];
+  const glow = (cell) => {
+    if (!cell) return;
+    cell.classList.add("lit");
+    lit.push(cell);
+  };
 
   function plain() {
     for (const name of ["left", "right"]) {
@@ -53,8 +63,9 @@ function listen(scene, sides, grid) {
         paint(element, scene[name][index].value, scene.word_limit);
       });
     }
-    for (const cell of grid.cells.values()) cell.classList.remove("lit");
+    for (const cell of lit.splice(0)) cell.classList.remove("lit");
     $("#partners").replaceChildren();
+    link(); // the values beside the words are gone, so the words have moved
   }
 
   function light(side, index) {
@@ -68,11 +79,12 @@ function listen(scene, sides, grid) {
       paint(element, v, scene.limit);
       if (Math.abs(v) >= 0.1 * scene.limit) element.append(make("sup", { text: signed(v, 2) }));
       if (v >= 0.5 * scene.limit) element.closest("details")?.setAttribute("open", ""); // a strong partner shows itself
-      grid.cells.get(side === "left" ? `${index} ${j}` : `${j} ${index}`)?.classList.add("lit");
+      glow(grid.cells.get(side === "left" ? `${index} ${j}` : `${j} ${index}`));
     }
     const best = [...partners].sort((a, b) => b.value - a.value).slice(0, 4);
     const text = best.map((each) => `${each.partner.label} ${signed(each.value)}`).join(",  ");
     $("#partners").replaceChildren(make("strong", { text: scene[side][index].label }), ` with  ${text}`);
+    link();
   }
 
   function rest() {
@@ -99,7 +111,7 @@ function listen(scene, sides, grid) {
       plain();
       sides.left.elements[i].classList.add("chosen");
       sides.right.elements[j].classList.add("chosen");
-      cell.classList.add("lit");
+      glow(cell);
     });
     cell.addEventListener("mouseleave", rest);
   }

@@ -3,7 +3,7 @@
 const $ = (selector) => document.querySelector(selector);
 export { $ };
 
-const RETRIES = 5;
+const RETRIES = 40; // of a busy server, about a second apart
 
 async function send(path, body, signal) {
   const headers = { "Content-Type": "application/json" };
@@ -23,7 +23,8 @@ export async function ask(path, body, signal) {
     const problem = (await answer.json().catch(() => ({}))).error ?? {};
     if (problem.type !== "Busy" || attempt >= RETRIES) throw new Error(problem.message ?? `The server answered ${answer.status}.`);
     if (!signal?.aborted) say("The server is busy; trying again …", "busy");
-    await new Promise((wake) => setTimeout(wake, 1000 * Number(answer.headers.get("Retry-After") || 1)));
+    const pause = 1000 * Number(answer.headers.get("Retry-After") || 1) * (0.5 + Math.random());
+    await new Promise((wake) => setTimeout(wake, pause));
     signal?.throwIfAborted();
   }
 }
