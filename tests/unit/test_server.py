@@ -6,6 +6,8 @@ import asyncio
 import json
 import re
 import time
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -32,12 +34,18 @@ def encoder() -> whyalike.Encoder:
     return whyalike.load_encoder()
 
 
+def run(work: Coroutine[Any, Any, Any]) -> Any:
+    """In a thread of its own: the browser tests may have left a loop running in this one."""
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        return thread.submit(asyncio.run, work).result()
+
+
 def call(app: Limits, method: str, path: str, **options: Any) -> httpx.Response:
     async def go() -> httpx.Response:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
             return await client.request(method, path, **options)
 
-    return asyncio.run(go())
+    return run(go())
 
 
 def post(app: Limits, path: str, body: Any, **options: Any) -> httpx.Response:
@@ -147,7 +155,7 @@ def test_a_client_that_never_ends_its_request_is_let_go() -> None:
         sent.append(message)
 
     scope = {"type": "http", "method": "POST", "path": "/api/explain", "headers": [(b"host", b"localhost")]}
-    asyncio.run(app(scope, receive, send))
+    run(app(scope, receive, send))
     assert sent[0]["status"] == 408
 
 
@@ -167,7 +175,7 @@ def test_when_full_the_next_is_told_to_come_back(monkeypatch: pytest.MonkeyPatch
             later = await client.post("/api/explain", json={**PAIR, "left": "later"})
             return [*answers, later, await client.get("/healthz")]
 
-    *answers, later, health = asyncio.run(crowd())
+    *answers, later, health = run(crowd())
     statuses = sorted(answer.status_code for answer in answers)
     assert statuses == [200, 200, 503, 503, 503, 503, 503, 503]
     refused = next(answer for answer in answers if answer.status_code == 503)
