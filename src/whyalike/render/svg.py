@@ -47,7 +47,8 @@ def to_svg(explanation: Explanation, *, width: int = 960, links: int = 12, paper
     head += _line(MARGIN, MARGIN + 36, scene.caption, opacity=0.7)
     foot = _line(MARGIN, height - MARGIN, scene.closing, weight=600)
     inside = f"<style>{STYLE}</style>{ground}{head}{body}{''.join(_bars(scene.parts, bars))}{notes}{foot}"
-    return _svg(width, height, scene.closing, inside) + "\n"
+    alone = ' xmlns="http://www.w3.org/2000/svg"'  # inside a page it goes without saying
+    return _svg(width, height, scene.closing, inside, alone) + "\n"
 
 
 def texts_with_links(scene: Scene, *, width: int = 960) -> str:
@@ -56,9 +57,9 @@ def texts_with_links(scene: Scene, *, width: int = 960) -> str:
     return _svg(width, bottom + 4, "the two texts, their strongest pairs linked", body)
 
 
-def _svg(width: int, height: float, title: str, body: str) -> str:
+def _svg(width: int, height: float, title: str, body: str, namespace: str = "") -> str:
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height:.0f}" width="{width}" height="{height:.0f}" '
+        f'<svg{namespace} viewBox="0 0 {width} {height:.0f}" width="{width}" height="{height:.0f}" '
         f'role="img" {FONT} font-size="14" fill="currentColor"><title>{escape(title)}</title>{body}</svg>'
     )
 

@@ -6,6 +6,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import TypeVar
 
 from whyalike.encoders.encoder import Encoder
@@ -87,7 +88,7 @@ class Workshop:
         self.waiting += 1
         future: Future[T] = self._worker.submit(job)
         loop = asyncio.get_running_loop()
-        future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._done))
+        future.add_done_callback(lambda _: self._done(loop))
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self.settings.max_seconds)
         except asyncio.CancelledError:
@@ -103,7 +104,12 @@ class Workshop:
                 "Send shorter texts, or a faster method."
             ) from error
 
-    def _done(self) -> None:
+    def _done(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Called in the worker's thread; the count belongs to the loop's."""
+        with suppress(RuntimeError):  # the server has ended meanwhile
+            loop.call_soon_threadsafe(self._one_less)
+
+    def _one_less(self) -> None:
         self.waiting -= 1
 
     def close(self) -> None:
