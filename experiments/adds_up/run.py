@@ -17,9 +17,8 @@ RUNS = {
         ("bilrp", 3),
         ("token_outputs", None),
         ("integrated_jacobians", 5),
-        ("integrated_jacobians", 0),
     ],
-    "mpnet": [("bilrp", 0), ("token_outputs", None), ("integrated_jacobians", 11), ("integrated_jacobians", 9)],
+    "mpnet": [("bilrp", 0), ("token_outputs", None), ("integrated_jacobians", 11)],
 }
 
 
