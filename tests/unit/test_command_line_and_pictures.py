@@ -104,7 +104,7 @@ def test_truncation_and_missing_claims_are_shown() -> None:
     assert "integration error 0." in run("explain", *PAIR, "--method", "integrated_jacobians", "--layer", "5")
 
 
-@pytest.mark.parametrize("statement", ["import whyalike", "from whyalike.cli import app"])
+@pytest.mark.parametrize("statement", ["import whyalike", "from whyalike.cli import app", "import whyalike.render"])
 def test_importing_takes_no_torch(statement: str) -> None:
     code = f"{statement}; import sys; sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
