@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from whyalike.cli import given
+from whyalike.cli import given, shown
 
 
 class By(StrEnum):
@@ -56,7 +53,6 @@ def command(
 
     quiet_models()
     with loading("Loading"):
-        from whyalike import render
         from whyalike.encoders.load import load_encoder
         from whyalike.side_by_side import DEFAULT_METHODS, compare
 
@@ -73,12 +69,4 @@ def command(
             prompts=sides,
             truncate=truncate,
         )
-    if html is not None:
-        html.write_text(render.to_html(compared), encoding="utf-8")
-    if as_json:
-        sys.stdout.write(json.dumps(compared.to_dict(), ensure_ascii=False) + "\n")
-        return
-    console = Console(highlight=False)
-    console.print(render.picture(compared, console.width))
-    if html is not None:
-        Console(stderr=True, highlight=False).print(f"Wrote {html}", markup=False)
+    shown.hand_over(compared, as_json=as_json, html=html)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from whyalike.cli import given
+from whyalike.cli import given, shown
 from whyalike.cli.given import By
 
 
@@ -39,7 +36,6 @@ def command(
 
     quiet_models()
     with loading("Loading the model"):
-        from whyalike import render
         from whyalike.encoders.load import load_encoder
         from whyalike.front_door import contrast
 
@@ -50,12 +46,4 @@ def command(
         found = contrast(
             *texts, encoder=encoder, method=chosen, layer=layer, unit=by.value, prompts=sides, truncate=truncate
         )
-    if html is not None:
-        html.write_text(render.to_html(found), encoding="utf-8")
-    if as_json:
-        sys.stdout.write(json.dumps(found.to_dict(), ensure_ascii=False) + "\n")
-        return
-    console = Console(highlight=False)
-    console.print(render.picture(found, console.width))
-    if html is not None:
-        Console(stderr=True, highlight=False).print(f"Wrote {html}", markup=False)
+    shown.hand_over(found, as_json=as_json, html=html)

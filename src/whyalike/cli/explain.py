@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from whyalike.cli import given
+from whyalike.cli import given, shown
 from whyalike.cli.given import By
 
 
@@ -52,23 +49,14 @@ def command(
         encoder = load_encoder(model, pooling=pooling)
     with loading("Explaining"):
         sides = given.both_prompts(prompts)
-        shown = explain(
+        found = explain(
             *texts, encoder=encoder, method=chosen, layer=layer, unit=by.value, prompts=sides, truncate=truncate
         )
-    shown = shown.spread() if spread else shown
+    found = found.spread() if spread else found
     from whyalike import render
 
-    if html is not None:
-        html.write_text(render.to_html(shown), encoding="utf-8")
     if png is not None:
-        png.write_bytes(render.to_png(shown))
+        png.write_bytes(render.to_png(found))
     if svg is not None:
-        svg.write_text(render.to_svg(shown), encoding="utf-8")
-    if as_json:
-        sys.stdout.write(json.dumps(shown.to_dict(), ensure_ascii=False) + "\n")
-        return
-    console = Console(highlight=False)
-    console.print(render.picture(shown, console.width))
-    for path in (html, png, svg):
-        if path is not None:
-            Console(stderr=True, highlight=False).print(f"Wrote {path}", markup=False)
+        svg.write_text(render.to_svg(found), encoding="utf-8")
+    shown.hand_over(found, as_json=as_json, html=html, wrote=(png, svg))

@@ -9,7 +9,7 @@ from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.tokens import Reading
 from whyalike.errors import unknown
 from whyalike.methods.first_order import Combine, FirstOrder, Look
-from whyalike.methods.saliency import Gradient, Pooling, Seen, Site, check_gradient_method, gradients, look_at, see
+from whyalike.methods.saliency import Gradient, Pooling, Seen, Site, check_gradient_method, look_at, look_by_gradients
 
 From = Literal["product", "activations", "gradients"]
 
@@ -36,10 +36,7 @@ class BTI(FirstOrder):
     pooling: Pooling = "words"
 
     def look(self, encoder: Encoder, left: Reading, right: Reading, budget: int) -> tuple[float, tuple[Look, Look]]:
-        pair = see(encoder, left, self.layer, self.pooling), see(encoder, right, self.layer, self.pooling)
-        similarity, *found = gradients(*pair)
-        first, second = (self._look(seen, gradient) for seen, gradient in zip(pair, found, strict=True))
-        return similarity, (first, second)
+        return look_by_gradients(encoder, (left, right), self.layer, self.pooling, self._look)
 
     def _look(self, seen: Seen, gradient: Gradient) -> Look:
         activation, slope = seen.states[0].to(gradient.at_tokens.dtype), gradient.at_tokens

@@ -14,7 +14,17 @@ from whyalike.encoders.tokens import Reading
 from whyalike.errors import BadInput
 from whyalike.methods.first_order import Combine, FirstOrder, Look
 from whyalike.methods.quadrature import cheapest_rule
-from whyalike.methods.saliency import Pooling, Seen, Site, check_gradient_method, gradients, look_at, see, similarity
+from whyalike.methods.saliency import (
+    Gradient,
+    Pooling,
+    Seen,
+    Site,
+    check_gradient_method,
+    look_at,
+    look_by_gradients,
+    see,
+    similarity,
+)
 from whyalike.methods.tangents import rows_at_once
 
 
@@ -32,13 +42,10 @@ class Gradients(FirstOrder):
     pooling: Pooling = "words"
 
     def look(self, encoder: Encoder, left: Reading, right: Reading, budget: int) -> tuple[float, tuple[Look, Look]]:
-        pair = see(encoder, left, self.layer, self.pooling), see(encoder, right, self.layer, self.pooling)
-        score, *found = gradients(*pair)
-        first, second = (
-            look_at(seen, gradient.at_tokens.norm(dim=-1), gradient.measured)
-            for seen, gradient in zip(pair, found, strict=True)
-        )
-        return score, (first, second)
+        def look(seen: Seen, gradient: Gradient) -> Look:
+            return look_at(seen, gradient.at_tokens.norm(dim=-1), gradient.measured)
+
+        return look_by_gradients(encoder, (left, right), self.layer, self.pooling, look)
 
     def check(self, encoder: Encoder) -> None:
         check_gradient_method(self, encoder, self.layer, self.pooling)

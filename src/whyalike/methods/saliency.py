@@ -6,6 +6,7 @@ held. A feature vector is the mean of a text's own tokens as in BTI's equation (
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -157,6 +158,19 @@ def gradients(left: Seen, right: Seen) -> tuple[float, Gradient, Gradient]:
         for each, length, why in zip(found, lengths, gone, strict=True)
     )
     return float(score.detach()), first, second
+
+
+def look_by_gradients(
+    encoder: Encoder,
+    readings: tuple[Reading, Reading],
+    site: Site,
+    pooling: Pooling,
+    look: Callable[[Seen, Gradient], Look],
+) -> tuple[float, tuple[Look, Look]]:
+    """Both texts seen, the gradients of their similarity taken, and a look at each side with its own."""
+    left, right = (see(encoder, reading, site, pooling) for reading in readings)
+    score, first, second = gradients(left, right)
+    return score, (look(left, first), look(right, second))
 
 
 def look_at(seen: Seen, saliency: Float[Tensor, "tokens"], measured: Measured) -> Look:

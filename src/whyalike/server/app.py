@@ -21,11 +21,12 @@ except ImportError as missing:
 
 from whyalike import __version__, render
 from whyalike.contrasts import Contrast
+from whyalike.explanation import Explanation
 from whyalike.methods import METHODS
 from whyalike.render.contrast import scene as contrast_scene
 from whyalike.render.scene import scene_of
 from whyalike.server.limits import Limits
-from whyalike.server.schemas import CompareRequest, ContrastRequest, ExplainRequest
+from whyalike.server.schemas import CompareRequest, ContrastRequest, ExplainRequest, OneMethod
 from whyalike.server.settings import Settings
 from whyalike.server.workshop import Busy, TooSlow, Workshop
 from whyalike.side_by_side import compare
@@ -104,11 +105,9 @@ def _api(app: FastAPI, shop: Workshop, settings: Settings) -> None:
                     f"A text has {len(text)} characters; this server takes at most {settings.max_characters}. Shorten it."
                 )
 
-    def explained(asked: ExplainRequest) -> Any:
-        checked(asked.left, asked.right)
-        return shop.explanation(
-            asked.left, asked.right, asked.model, asked.method, asked.layer, asked.unit, asked.truncate
-        )
+    def explained(left: str, right: str, asked: OneMethod) -> Explanation:
+        checked(left, right)
+        return shop.explanation(left, right, asked.model, asked.method, asked.layer, asked.unit, asked.truncate)
 
     @app.get("/healthz", summary="Is the server alive?")
     async def healthz() -> dict[str, Any]:
@@ -135,23 +134,23 @@ def _api(app: FastAPI, shop: Workshop, settings: Settings) -> None:
         """What `whyalike explain --json` prints, and under `scene` what there is to draw."""
 
         def work() -> dict[str, Any]:
-            found = explained(asked)
+            found = explained(asked.left, asked.right, asked)
             return {**found.to_dict(), "scene": scene_of(found).to_dict()}
 
         return await shop.run(work)
 
     @app.post("/api/explain.html", summary="The picture as a page", responses=REFUSALS, response_class=HTMLResponse)
     async def explain_html(asked: ExplainRequest) -> HTMLResponse:
-        return HTMLResponse(await shop.run(lambda: render.to_html(explained(asked))))
+        return HTMLResponse(await shop.run(lambda: render.to_html(explained(asked.left, asked.right, asked))))
 
     @app.post("/api/explain.png", summary="The picture as an image", responses=REFUSALS, response_class=Response)
     async def explain_png(asked: ExplainRequest) -> Response:
-        return Response(await shop.run(lambda: render.to_png(explained(asked))), media_type="image/png")
+        image = await shop.run(lambda: render.to_png(explained(asked.left, asked.right, asked)))
+        return Response(image, media_type="image/png")
 
     @app.post("/api/compare", summary="One pair by several methods, models or layers", responses=REFUSALS)
     async def compare_(asked: CompareRequest) -> dict[str, Any]:
         checked(asked.left, asked.right)
-
         asked_for = len(asked.methods) * len(asked.models or (None,)) * len(asked.layers)
         if asked_for > MOST_COMPARED:
             raise BadInput(
@@ -170,13 +169,8 @@ def _api(app: FastAPI, shop: Workshop, settings: Settings) -> None:
 
     @app.post("/api/contrast", summary="Why a rather than b for a query?", responses=REFUSALS)
     async def contrast(asked: ContrastRequest) -> dict[str, Any]:
-        checked(asked.query, asked.a, asked.b)
-
         def work() -> dict[str, Any]:
-            found = [
-                shop.explanation(asked.query, text, asked.model, asked.method, asked.layer, asked.unit, asked.truncate)
-                for text in (asked.a, asked.b)
-            ]
+            found = [explained(asked.query, text, asked) for text in (asked.a, asked.b)]
             contrast = Contrast(*found)
             return {**contrast.to_dict(), "scene": contrast_scene(contrast)}
 

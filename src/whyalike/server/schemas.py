@@ -23,15 +23,20 @@ class Request(BaseModel):
     truncate: Annotated[bool, Field(description="Cut texts longer than the model reads, and say so.")] = False
 
 
-class ExplainRequest(Request):
-    """Why a model finds two texts alike."""
+class OneMethod(Request):
+    """What requests have that ask one method of one model."""
 
-    left: Text
-    right: Text
     model: ModelName = None
     method: MethodName = "bilrp"
     layer: Layer = None
     unit: Unit = "word"
+
+
+class ExplainRequest(OneMethod):
+    """Why a model finds two texts alike."""
+
+    left: Text
+    right: Text
 
 
 class CompareRequest(Request):
@@ -45,13 +50,9 @@ class CompareRequest(Request):
     unit: Literal["word", "sentence"] = "word"
 
 
-class ContrastRequest(Request):
+class ContrastRequest(OneMethod):
     """Why a rather than b for a query."""
 
     query: Text
     a: Text
     b: Text
-    model: ModelName = None
-    method: MethodName = "bilrp"
-    layer: Layer = None
-    unit: Unit = "word"
