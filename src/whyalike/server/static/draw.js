@@ -57,13 +57,13 @@ export function line(name, words, limit, { tag = "span" } = {}) {
 export function pairs(scene, count = 8) {
   const table = make("table");
   const rows = scene.matches.length
-    ? scene.matches.map((m) => [m.score, `${m.left} ↔ ${m.right}`, `similar ${m.similarity.toFixed(2)}, cluster ${m.cluster + 1}`])
-    : scene.pairs.slice(0, count).map((p) => [p.value, `${p.left} ↔ ${p.right}`, ""]);
-  for (const [value, label, more] of rows) {
+    ? scene.matches.map((m) => [m.score, m, `similar ${m.similarity.toFixed(2)}, cluster ${m.cluster + 1}`])
+    : scene.pairs.slice(0, count).map((p) => [p.value, p, ""]);
+  for (const [value, pair, more] of rows) {
     const cell = make("td", { className: "cell", text: signed(value) });
     paint(cell, value, scene.limit);
-    const name = make("td", { text: label });
-    name.dir = "auto";
+    // Each word runs its own way; the left one stays on the left.
+    const name = make("td", {}, make("bdi", { text: pair.left }), " ↔ ", make("bdi", { text: pair.right }));
     table.append(make("tr", {}, cell, name, make("td", { className: "caption", text: more })));
   }
   return table;
