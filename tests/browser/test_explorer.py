@@ -34,7 +34,8 @@ def test_two_texts_are_explained_and_add_up(page: Page) -> None:
         "0.541 = 0.861 matrix − 0.339 left terms − 0.189 right terms + 0.207 constant"
     )
     expect(page.locator("#pairs tr").first).to_contain_text("guitar ↔ music")
-    assert page.locator("#matrix td.cell").count() == 7 * 6
+    assert page.locator("#matrix td.cell").count() == 8 * 7  # what no word owns has a row and a column
+    assert page.locator("#matrix td.remainder").count() == 7 + 6 + 1
 
 
 def test_pointing_at_a_word_lights_its_partners_and_a_click_pins_it(page: Page) -> None:
@@ -72,6 +73,11 @@ def test_everything_can_be_done_with_the_keyboard(page: Page) -> None:
     expect(page.locator("#partners")).to_contain_text("guitar with music")  # pinned, though the focus has gone on
     page.keyboard.press("Escape")
     expect(page.locator("#partners")).to_be_empty()
+    page.locator("#matrix td.cell").first.focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
+        page.keyboard.press(key)
+    expect(page.locator("#partners")).to_contain_text("man ↔ Someone: ")
+    expect(page.locator("#words .chosen")).to_have_count(2)
 
 
 def test_units_switch_and_texts_swap(page: Page) -> None:
@@ -91,7 +97,7 @@ def test_the_link_brings_the_same_state_back(page: Page) -> None:
     page.goto("/")
     page.wait_for_selector("html[data-ready]")
     page.get_by_label("Left text").fill('Tom & "Jerry" <b>?=#%')
-    page.get_by_label("Right text").fill("猫とネズミ 🐭")
+    page.get_by_label("Right text").fill("猫とネズミ 🐭" + " " * 18_000)  # as a link, longer than servers take
     page.get_by_label("Method").select_option("token_outputs")
     page.get_by_label("Units").select_option("token")
     page.get_by_role("button", name="Explain").click()
@@ -180,9 +186,32 @@ def test_what_cannot_be_done_is_said(page: Page, complaints: list[str]) -> None:
     assert "400" in complaints.pop()  # the browser's own note
 
 
+FORMS = {
+    "/": {"Left text": LEFT, "Right text": RIGHT},
+    "/compare": {"Left text": LEFT, "Right text": RIGHT},
+    "/contrast": {"Query": "guitar music", "A, the closer one": LEFT, "B, the other one": RIGHT},
+    "/api": {},
+}
+
+
 @pytest.mark.parametrize("width", [390, 1200])
-@pytest.mark.parametrize("path", ["/", "/compare", "/contrast", "/api"])
-def test_no_page_is_wider_than_the_screen(page: Page, path: str, width: int) -> None:
+@pytest.mark.parametrize("path", FORMS)
+def test_no_page_is_wider_than_the_screen_empty_or_full(page: Page, path: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 844})
     page.goto(path)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    fits = "document.documentElement.scrollWidth <= innerWidth"
+    assert page.evaluate(fits)
+    if FORMS[path]:
+        page.wait_for_selector("html[data-ready]")
+        for label, text in FORMS[path].items():
+            page.get_by_label(label).fill(text + " Antidisestablishmentarianism, for once." * 4)
+        page.locator("button.main").click()
+        expect(page.locator("#result")).to_be_visible()
+        assert page.evaluate(fits)
+
+
+def test_a_link_pasted_into_an_open_page_is_followed(page: Page) -> None:
+    explain(page)
+    page.evaluate("location.hash = new URLSearchParams({ left: 'A man plays chess.', right: 'Someone makes music.' })")
+    expect(page.get_by_label("Left text")).to_have_value("A man plays chess.")
+    expect(page.locator("#words")).to_contain_text("chess")

@@ -5,6 +5,7 @@ After a change that is meant: `python -m tests.unit.test_golden_pictures`.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -106,14 +107,22 @@ def test_pictures_equal_what_is_stored(name: str) -> None:
         assert text == (GOLDEN / file).read_text(encoding="utf-8"), f"{file} has changed"
 
 
-@pytest.mark.parametrize(("name", "width", "height"), [("plain", 800, 500), ("matched", 600, 300)])
-def test_images_have_a_size_and_something_on_them(name: str, width: int, height: int) -> None:
-    image = whyalike.render.to_png(SCENES[name]())  # type: ignore[arg-type]
+@pytest.mark.parametrize("name", ["plain", "matched", "long", "scripts"])
+def test_images_are_twice_the_size_of_their_drawing_and_have_something_on_them(name: str) -> None:
+    explanation = SCENES[name]()
+    assert isinstance(explanation, Explanation)
+    image = whyalike.render.to_png(explanation)
     assert image[:8] == b"\x89PNG\r\n\x1a\n"
-    found = struct.unpack(">II", image[16:24])
-    assert found[0] >= width
-    assert found[1] >= height
+    size = re.search(r'width="(\d+)" height="(\d+)"', whyalike.render.to_svg(explanation))
+    assert size is not None
+    assert struct.unpack(">II", image[16:24]) == tuple(2 * int(number) for number in size.groups())
     assert len(image) > 10_000
+
+
+def test_a_drawing_too_tall_for_an_image_is_refused() -> None:
+    e = explanation("word " * 6000, "word")
+    with pytest.raises(whyalike.errors.BadInput, match="too large for an image"):
+        whyalike.render.to_png(e)
 
 
 def test_a_long_text_is_shown_sentence_by_sentence() -> None:

@@ -113,7 +113,6 @@ def test_pictures_come_as_page_and_image(app: Limits) -> None:
         ("/api/explain", {**PAIR, "method": "bti", "unit": "token"}, 400, "cannot be split into tokens"),
         ("/api/compare", {**PAIR, "methods": []}, 422, "methods: List should have at least 1 item"),
         ("/api/compare", {**PAIR, "methods": ["bilrp"] * 8, "layers": [0, 1]}, 400, "16 explanations at once"),
-        ("/api/explain.png", {**PAIR, "left": "word " * 150}, 400, "too large for a figure"),
         ("/api/compare", {**PAIR, "models": ["other"]}, 404, "There is no model 'other'"),
         ("/api/contrast", {"query": "q", "a": "a", "b": "b", "method": "bti"}, 400, "no claim to add up"),
     ],
@@ -183,6 +182,35 @@ def test_when_full_the_next_is_told_to_come_back(monkeypatch: pytest.MonkeyPatch
     assert "Try again" in refused.json()["error"]["message"]
     assert later.status_code == 200
     assert health.json()["waiting"] == 0
+
+
+def test_the_more_are_refused_the_later_they_hear_of_it() -> None:
+    shop = workshop.Workshop(Settings())
+    shop.waiting = 1
+
+    async def refused() -> float:
+        start = time.monotonic()
+        with pytest.raises(workshop.Busy):
+            await shop.run(lambda: None, [None])
+        return time.monotonic() - start
+
+    async def crowd(size: int) -> list[float]:
+        return list(await asyncio.gather(*(refused() for _ in range(size))))
+
+    assert max(run(crowd(1))) < 0.5
+    assert 1.1 < max(run(crowd(30))) < 4.0
+    assert shop._refused == 0
+
+
+def test_loading_a_model_is_not_held_against_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    shop = workshop.Workshop(Settings(max_seconds=0.2))
+    monkeypatch.setattr(workshop, "load_encoder", lambda source: time.sleep(0.5) or "loaded")
+    assert run(shop.run(lambda: shop.encoder(None), [None])) == "loaded"
+    monkeypatch.setattr(workshop, "load_encoder", lambda source: 1 / 0)
+    shop = workshop.Workshop(Settings())
+    with pytest.raises(ZeroDivisionError):
+        run(shop.run(lambda: None, [None]))
+    assert shop.waiting == 0
 
 
 def test_an_answer_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from whyalike.errors import MissingExtra
-
 
 def command(
     host: Annotated[
@@ -24,7 +22,8 @@ def command(
     max_seconds: Annotated[
         float, typer.Option(help="Longest time for sending a request, and for answering it.")
     ] = 60.0,
-    max_waiting: Annotated[int, typer.Option(help="Requests at work or waiting; the next gets 503.")] = 2,
+    max_waiting: Annotated[int, typer.Option(help="Requests at work or waiting; the next gets 503.")] = 1,
+    max_connections: Annotated[int, typer.Option(help="Connections open at once.")] = 1000,
     token: Annotated[
         str | None, typer.Option(envvar="WHYALIKE_TOKEN", help="Requests to the API need this bearer token.")
     ] = None,
@@ -37,11 +36,8 @@ def command(
 
     with loading("Starting"):
         quiet_models()
-        try:
-            import uvicorn
-        except ImportError as error:
-            raise MissingExtra("uvicorn", "the web explorer", "server") from error
         from whyalike.server.app import create_app
+        from whyalike.server.listen import server
         from whyalike.server.settings import DEFAULT, LOOPBACK, Settings
 
         settings = Settings(
@@ -50,6 +46,7 @@ def command(
             max_body=max_body,
             max_seconds=max_seconds,
             max_waiting=max_waiting,
+            max_connections=max_connections,
             hosts=LOOPBACK if f"{host}" in (*LOOPBACK, "::1") else None,
             token=token,
         )
@@ -60,12 +57,4 @@ def command(
     if settings.hosts is None and token is None:
         warning = "Others can reach this server, and it asks for no token: set --token or WHYALIKE_TOKEN."
         Console(stderr=True, highlight=False).print(warning, style="yellow", markup=False)
-    uvicorn.run(
-        app,
-        host=host,
-        port=port,
-        log_level="warning",
-        timeout_keep_alive=5,
-        limit_concurrency=1000,
-        server_header=False,
-    )
+    server(app, settings, host, port).run()

@@ -1,26 +1,27 @@
-"""An explanation as an Altair chart, for PNG, SVG and papers. The only door to altair."""
+"""An explanation as an Altair chart, for papers and notebooks, and as PNG. The only door to altair and vl-convert."""
 
 from __future__ import annotations
 
-import io
+import json
 from typing import Any
 
 import numpy as np
 
 from whyalike.errors import BadInput, MissingExtra
 from whyalike.explanation import Explanation
-from whyalike.render.scene import NEGATIVE, PAPER, POSITIVE, Scene, scene_of
+from whyalike.render.scene import NEGATIVE, PAPER, POSITIVE, REST, Scene, scene_of
+from whyalike.render.svg import to_svg
 
 WIDEST = 100  # rows or columns
+TALLEST = 8000  # pixels
 
 
 def to_figure(explanation: Explanation) -> Any:
     """An `altair.VConcatChart`: the heat map above the parts that add up. ``.save("x.png")`` writes it."""
     try:
         import altair
-        import vl_convert  # noqa: F401  (what altair saves PNG and SVG with)
     except ImportError as error:
-        raise MissingExtra("altair", "figures and PNG files", "plots") from error
+        raise MissingExtra("altair", "figures", "plots") from error
     scene = scene_of(explanation)
     if max(len(scene.rows), len(scene.columns)) > WIDEST:
         raise BadInput(
@@ -40,31 +41,48 @@ def to_figure(explanation: Explanation) -> Any:
 
 
 def to_png(explanation: Explanation) -> bytes:
-    """The figure as an image."""
-    out = io.BytesIO()
-    to_figure(explanation).save(out, format="png", scale_factor=2)
-    return out.getvalue()
+    """The picture as an image, twice as large as its SVG, on white paper."""
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise MissingExtra("vl-convert", "PNG files", "plots") from error
+    drawn = to_svg(explanation, paper="#fff")
+    height = int(drawn.split(' height="', 1)[1].split('"', 1)[0])
+    if height > TALLEST:
+        raise BadInput(
+            f"The picture is {height} pixels tall, too large for an image (at most {TALLEST}). "
+            "Draw it by sentence, or as HTML or SVG."
+        )
+    image: bytes = vl_convert.svg_to_png(drawn, scale=2)
+    return image
 
 
 def _heat_map(altair: Any, scene: Scene) -> Any:
+    left, right = (
+        [words[number] for number in shown] for words, shown in ((scene.left, scene.rows), (scene.right, scene.columns))
+    )
+    headings = [[(word.label, word.kind == "text") for word in words] for words in (left, right)]
+    values = scene.cells[np.ix_(scene.rows, scene.columns)]
+    if scene.remainder is not None:
+        rest = scene.remainder
+        values = np.block([[values, rest.left[:, None]], [rest.right[None], np.array([[rest.corner]])]])
+        headings = [[*each, (REST, False)] for each in headings]
     rows = [
-        {"row": i, "column": j, "value": float(value)}
-        for i, values in enumerate(scene.cells[np.ix_(scene.rows, scene.columns)])
-        for j, value in enumerate(values)
+        {"row": i, "column": j, "value": float(value)} for i, line in enumerate(values) for j, value in enumerate(line)
     ]
     # Numbers place the cells, so that a word may occur twice; the labels are looked up.
     axes = {
-        "x": altair.X(
-            "column:O",
-            axis=_axis(altair, [scene.right[number].label for number in scene.columns], labelAngle=-40, orient="top"),
-        ),
-        "y": altair.Y("row:O", axis=_axis(altair, [scene.left[number].label for number in scene.rows])),
+        "x": altair.X("column:O", axis=_axis(altair, headings[1], labelAngle=-40, orient="top")),
+        "y": altair.Y("row:O", axis=_axis(altair, headings[0])),
     }
     scale = altair.Scale(
-        domain=[-scene.limit, 0, scene.limit], range=[_rgb(NEGATIVE), _rgb(PAPER), _rgb(POSITIVE)], interpolate="rgb"
+        domain=[-scene.limit, 0, scene.limit],
+        range=[_rgb(NEGATIVE), _rgb(PAPER), _rgb(POSITIVE)],
+        interpolate="rgb",
+        clamp=True,
     )
     base = altair.Chart(altair.Data(values=rows)).encode(**axes)
-    size = {"width": 52 * len(scene.columns), "height": 30 * len(scene.rows)}
+    size = {"width": 52 * len(headings[1]), "height": 30 * len(headings[0])}
     cells = base.mark_rect(stroke="white").encode(
         color=altair.Color(
             "value:Q", scale=scale, title="adds" if scene.parts else "score", legend=altair.Legend(gradientLength=120)
@@ -82,11 +100,20 @@ def _heat_map(altair: Any, scene: Scene) -> Any:
     return (cells + numbers).properties(**size)
 
 
-def _axis(altair: Any, labels: list[str], **options: Any) -> Any:
-    import json
-
-    look_up = f"{json.dumps(labels)}[datum.value]"
-    return altair.Axis(labelExpr=look_up, title=None, ticks=False, domain=False, labelPadding=6, **options)
+def _axis(altair: Any, headings: list[tuple[str, bool]], **options: Any) -> Any:
+    """An axis of labels; what is no word of the text leans, and is paler."""
+    look_up = f"{json.dumps([label for label, _ in headings])}[datum.value]"
+    own = f"{json.dumps([is_text for _, is_text in headings])}[datum.value]"
+    return altair.Axis(
+        labelExpr=look_up,
+        labelFontStyle=altair.condition(own, altair.value("normal"), altair.value("italic")),
+        labelColor=altair.condition(own, altair.value("#222"), altair.value("#767676")),
+        title=None,
+        ticks=False,
+        domain=False,
+        labelPadding=6,
+        **options,
+    )
 
 
 def _parts(altair: Any, scene: Scene) -> Any:
@@ -104,7 +131,7 @@ def _parts(altair: Any, scene: Scene) -> Any:
 
 
 def _matches(altair: Any, scene: Scene) -> Any:
-    labels = [f"{match.left} ↔ {match.right}" for match in scene.matches]
+    labels = [(f"{match.left} ↔ {match.right}", True) for match in scene.matches]
     rows = [{"order": number, "score": match.score} for number, match in enumerate(scene.matches)]
     base = altair.Chart(altair.Data(values=rows)).encode(
         y=altair.Y("order:O", axis=_axis(altair, labels)),  # a pair of words may occur twice

@@ -6,7 +6,7 @@ from html import escape
 from itertools import groupby
 
 from whyalike.explanation import Explanation
-from whyalike.render.scene import WHITE_INK, Scene, Word, direction, printable, scene_of, shade
+from whyalike.render.scene import REST, WHITE_INK, Scene, Word, direction, printable, scene_of, shade
 from whyalike.render.svg import texts_with_links
 
 LINKED = 40  # units; between longer texts links are a thicket
@@ -26,11 +26,13 @@ STYLE = """
 .whyalike th{font-weight:500;padding:.1rem .4rem;text-align:right;max-width:14rem;overflow-wrap:anywhere}
 .whyalike .pairs th{text-align:left;color:#5c5c5c;overflow-wrap:normal}
 .whyalike th.special,.whyalike th.prompt{outline:none;color:#6a6a6a}
+.whyalike th.remainder{font-style:italic;color:#6a6a6a}.whyalike td.remainder{outline:1px dashed #8a8a8a;outline-offset:-1px}
 .whyalike .bar{display:inline-block;height:.8em;vertical-align:middle;border-radius:.15rem}
 .whyalike .sum{font-weight:600;margin:.6rem 0}.whyalike .note{color:#8a4b00}
 .whyalike table.parts{margin-top:1rem}.whyalike .parts td,.whyalike .pairs td{padding:.05rem .6rem;text-align:left}
 @media (prefers-color-scheme:dark){.whyalike{color:#eaeaea;background:#17181a}.whyalike .caption{color:#a8a8a8}
-.whyalike .note{color:#f0b25a}.whyalike .pairs th{color:#a8a8a8}.whyalike th.special,.whyalike th.prompt{color:#a0a0a0}}
+.whyalike .note{color:#f0b25a}.whyalike .pairs th{color:#a8a8a8}
+.whyalike th.special,.whyalike th.prompt,.whyalike th.remainder{color:#a0a0a0}}
 """
 
 PAGE_STYLE = "body{margin:0;background:#fff}@media (prefers-color-scheme:dark){body{background:#17181a}}"
@@ -118,18 +120,31 @@ def _heading(word: Word, scope: str) -> str:
 def _matrix(scene: Scene) -> str:
     if not scene.rows:
         return ""
-    shown = [scene.right[number] for number in scene.columns]
+    shown, rest = [scene.right[number] for number in scene.columns], scene.remainder
     head = "".join(_heading(word, "col") for word in shown)
+    head += f'<th scope="col" class="remainder">{REST}</th>' if rest else ""
     rows = []
     for number in scene.rows:
         word, values = scene.left[number], scene.cells[number, list(scene.columns)]
         cells = "".join(
-            f'<td class="cell" style="{css(float(value), scene.limit)}" '
-            f'title="{escape(word.label)} ↔ {escape(other.label)}: {value:+.5f}">{value:+.2f}</td>'
+            _cell(float(value), scene.limit, f"{word.label} ↔ {other.label}")
             for other, value in zip(shown, values, strict=True)
         )
+        cells += _cell(float(rest.left[number]), scene.limit, f"{word.label} ↔ {REST}", "remainder") if rest else ""
         rows.append(f"<tr>{_heading(word, 'row')}{cells}</tr>")
+    if rest:
+        cells = "".join(
+            _cell(float(rest.right[number]), scene.limit, f"{REST} ↔ {other.label}", "remainder")
+            for number, other in zip(scene.columns, shown, strict=True)
+        )
+        cells += _cell(rest.corner, scene.limit, f"{REST} ↔ {REST}", "remainder")
+        rows.append(f'<tr><th scope="row" class="remainder">{REST}</th>{cells}</tr>')
     return f'<div class="scroll"><table><thead><tr><td></td>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+
+
+def _cell(value: float, limit: float, pair: str, kind: str = "") -> str:
+    title = f"{escape(pair)}: {value:+.5f}"
+    return f'<td class="{f"cell {kind}".strip()}" style="{css(value, limit)}" title="{title}">{value:+.2f}</td>'
 
 
 def _pairs(scene: Scene) -> str:

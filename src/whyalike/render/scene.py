@@ -18,6 +18,7 @@ POSITIVE: Colour = (179, 88, 6)  # orange against blue: told apart by every kind
 NEGATIVE: Colour = (33, 102, 172)
 PAPER: Colour = (250, 250, 248)
 WHITE_INK = 0.85  # a fuller colour than this is written on in white; see the test of contrast ratios
+REST = "rest"  # heads the row and the column of what no word owns
 JOINERS = "\u200c\u200d"  # Persian and emoji are wrong without them
 
 
@@ -41,6 +42,14 @@ class Part(NamedTuple):
     meaning: str
 
 
+class Remainder(NamedTuple):
+    """What stands beside the cells: each word with what no word of the other text owns, and that with itself."""
+
+    left: Float[np.ndarray, "left"]
+    right: Float[np.ndarray, "right"]
+    corner: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
     """An explanation as things to draw."""
@@ -51,6 +60,7 @@ class Scene:
     cells: Float[np.ndarray, "left right"]
     rows: tuple[int, ...]  # which of the cells to show: all, or those of words that have a match
     columns: tuple[int, ...]
+    remainder: Remainder | None  # beside the cells; None where nothing is left over, or the method knows no such thing
     parts: tuple[Part, ...]  # none where the method says nothing about parts
     pairs: tuple[Pair, ...]
     matches: tuple[Match, ...]  # of a first-order method
@@ -76,6 +86,7 @@ class Scene:
             "cells": self.cells.tolist(),
             "rows": list(self.rows),
             "columns": list(self.columns),
+            "remainder": _plain(self.remainder) if self.remainder else None,
             "limit": self.limit,
             "word_limit": self.word_limit,
             "parts": [part._asdict() for part in self.parts],
@@ -100,6 +111,7 @@ def scene_of(explanation: Explanation, pairs: int = 8) -> Scene:
         cells=e.matrix,
         rows=tuple(np.flatnonzero(e.matrix.any(1)).tolist() if matched else range(len(e.left))),
         columns=tuple(np.flatnonzero(e.matrix.any(0)).tolist() if matched else range(len(e.right))),
+        remainder=_remainder(e) if parts else None,
         parts=parts,
         pairs=tuple(_shown(pair) for pair in e.top_pairs(pairs) if not matched or pair.value),
         matches=tuple(_shown(match) for match in e.matching.top) if e.matching is not None else (),
@@ -121,6 +133,16 @@ def _parts(e: Explanation) -> tuple[Part, ...]:
         Part("right terms", float(e.right_terms.sum()), "right words with what no left word owns"),
         Part("constant", e.constant, "what no word owns, on both sides"),
     )
+
+
+def _remainder(e: Explanation) -> Remainder | None:
+    """None where all of it is zero: nothing is left over."""
+    found = Remainder(e.left_terms, e.right_terms, e.constant)
+    return found if found.left.any() or found.right.any() or found.corner else None
+
+
+def _plain(remainder: Remainder) -> dict[str, Any]:
+    return {"left": remainder.left.tolist(), "right": remainder.right.tolist(), "corner": remainder.corner}
 
 
 def _saliency(e: Explanation) -> tuple[Float[np.ndarray, "left"], Float[np.ndarray, "right"]] | None:

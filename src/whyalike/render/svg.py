@@ -1,4 +1,4 @@
-"""An explanation as SVG: the two texts with coloured words, links between the strongest pairs, and the parts as bars."""
+"""An explanation as SVG: the two texts, linked; all pairs; the strongest of them; the parts as bars."""
 
 from __future__ import annotations
 
@@ -6,16 +6,34 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from html import escape
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 
-from whyalike.explanation import Explanation
-from whyalike.render.scene import NEGATIVE, POSITIVE, WHITE_INK, Colour, Part, Scene, Word, direction, scene_of, shade
+from whyalike.explanation import Explanation, Pair
+from whyalike.matching import Match
+from whyalike.render.scene import (
+    NEGATIVE,
+    POSITIVE,
+    REST,
+    WHITE_INK,
+    Colour,
+    Scene,
+    Word,
+    direction,
+    scene_of,
+    shade,
+)
 
 CELL, HEIGHT, LEADING, BETWEEN = 8.2, 24.0, 34.0, 90.0  # of a character, a word, a line, the two texts; in pixels
 MARGIN, NAME = 16.0, 48.0
 LONG = 14  # characters
+ROW, LISTED = 22.0, 12  # of a list: its height, and how many at most
+GUTTER, SMALLEST_TILE = 120.0, 7.0  # for the words beside the heat map; a smaller tile is a speck
+DASHED = ' stroke="currentColor" stroke-opacity=".5" stroke-dasharray="3 2"'
 STYLE = "@media (prefers-color-scheme:dark){svg{color:#eaeaea}}"  # where it stands alone or as an image
 FONT = "font-family=\"system-ui,'DejaVu Sans','Noto Sans CJK JP',sans-serif\""
+
+
+Heading = tuple[str, str, int]  # what it says, its kind, its index: -1 for what no word owns
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +54,20 @@ def to_svg(explanation: Explanation, *, width: int = 960, links: int = 12, paper
     """A picture that stands alone. Colours are see-through, so it fits light and dark pages; ``paper`` fills the ground."""
     scene = scene_of(explanation, pairs=links)
     body, bottom = _texts(scene, width, MARGIN + 2 * LEADING)
-    bars = bottom + LEADING
-    height = bars + 22 * len(scene.parts) + 20 * len(scene.notes) + LEADING
-    notes = "".join(
+    drawn = [body]
+    for view in (heat_map, _pairs, _bars):
+        shown, bottom = view(scene, bottom, width)
+        drawn.append(shown)
+    height = bottom + 20 * len(scene.notes) + 2 * LEADING
+    drawn += [
         _line(MARGIN, height - MARGIN - 20 * (len(scene.notes) - number), note, size=12, opacity=0.8)
         for number, note in enumerate(scene.notes)
-    )
+    ]
     ground = f'<rect width="{width}" height="{height:.0f}" fill="{escape(paper)}"/>' if paper else ""
     head = _line(MARGIN, MARGIN + 14, f"score {scene.score:.3f}", size=18, weight=700)
     head += _line(MARGIN, MARGIN + 36, scene.caption, opacity=0.7)
     foot = _line(MARGIN, height - MARGIN, scene.closing, weight=600)
-    inside = f"<style>{STYLE}</style>{ground}{head}{body}{''.join(_bars(scene.parts, bars))}{notes}{foot}"
+    inside = f"<style>{STYLE}</style>{ground}{head}{''.join(drawn)}{foot}"
     alone = ' xmlns="http://www.w3.org/2000/svg"'  # inside a page it goes without saying
     return _svg(width, height, scene.closing, inside, alone) + "\n"
 
@@ -95,7 +116,7 @@ def _words(name: str, boxes: list[Box], limit: float) -> Iterable[str]:
         yield _line(MARGIN, boxes[0].y + 17, name, size=12, opacity=0.7)
     for box in boxes:
         share, end = shade(box.word.value, limit)
-        dashed = "" if box.word.kind == "text" else ' stroke="currentColor" stroke-opacity=".5" stroke-dasharray="3 2"'
+        dashed = "" if box.word.kind == "text" else DASHED
         ink = ' fill="#fff"' if share > WHITE_INK else ""
         # A long word is made to fit its box in whatever font is at hand.
         long = cell_len(box.word.label) > LONG
@@ -125,14 +146,114 @@ def _links(scene: Scene, left: list[Box], right: list[Box]) -> Iterable[str]:
         )
 
 
-def _bars(parts: tuple[Part, ...], top: float) -> Iterable[str]:
-    most = max((abs(part.value) for part in parts), default=0.0) or 1.0
-    for number, part in enumerate(parts):
-        y, long = top + 22 * number, 260 * abs(part.value) / most
+def _pairs(scene: Scene, top: float, width: int) -> tuple[str, float]:
+    """The strongest pairs, or the matches, as a list in two columns; and where it ends."""
+    strongest: list[tuple[float, Pair | Match]] = [(match.score, match) for match in scene.matches]
+    rows = (strongest or [(pair.value, pair) for pair in scene.pairs])[:LISTED]
+    if not rows:
+        return "", top
+    half = -(-len(rows) // 2)
+    drawn, start = [], top + LEADING
+    for number, (value, pair) in enumerate(rows):
+        x = MARGIN + (number // half) * (width - 2 * MARGIN) / 2
+        y = start + ROW * (number % half)
+        text = f"{_cut(pair.left, 18)} ↔ {_cut(pair.right, 18)}"
+        drawn.append(_tile(x, y, 64.0, ROW - 2, value, scene.limit, f"{value:+.3f}") + _line(x + 76, y + 16, text))
+    return "".join(drawn), start + ROW * half
+
+
+def _bars(scene: Scene, top: float, width: int) -> tuple[str, float]:
+    """The parts that add up, and where they end."""
+    if not scene.parts:
+        return "", top
+    most = max(abs(part.value) for part in scene.parts) or 1.0
+    drawn = []
+    for number, part in enumerate(scene.parts):
+        y, long = top + LEADING + ROW * number, 260 * abs(part.value) / most
         fill = _rgb(POSITIVE if part.value >= 0 else NEGATIVE)
-        yield _line(MARGIN, y + 12, part.name) + _line(MARGIN + 90, y + 12, f"{part.value:+.3f}".replace("-", "−"))
-        yield f'<rect x="{MARGIN + 150:g}" y="{y:.1f}" width="{long:.1f}" height="14" rx="2" fill="{fill}"/>'
-        yield _line(MARGIN + 160 + long, y + 12, part.meaning, size=12, opacity=0.7)
+        drawn += [
+            _line(MARGIN, y + 12, part.name) + _line(MARGIN + 90, y + 12, f"{part.value:+.3f}".replace("-", "−")),
+            f'<rect x="{MARGIN + 150:g}" y="{y:.1f}" width="{long:.1f}" height="14" rx="2" fill="{fill}"/>',
+            _line(MARGIN + 160 + long, y + 12, part.meaning, size=12, opacity=0.7),
+        ]
+    return "".join(drawn), top + LEADING + ROW * len(scene.parts)
+
+
+def heat_map(scene: Scene, top: float, width: int) -> tuple[str, float]:
+    """All pairs as tiles, what no word owns beside them, and where they end; nothing where a tile would be a speck."""
+    rows: list[Heading] = [(scene.left[i].label, scene.left[i].kind, i) for i in scene.rows]
+    columns: list[Heading] = [(scene.right[j].label, scene.right[j].kind, j) for j in scene.columns]
+    if scene.remainder is not None:
+        rows, columns = ([*each, (REST, "remainder", -1)] for each in (rows, columns))
+    room = width - 2 * MARGIN - GUTTER
+    if not scene.rows or room / len(columns) < SMALLEST_TILE or len(rows) > room / SMALLEST_TILE:
+        return "", top
+    wide = min(56.0, room / len(columns))
+    high = min(24.0, wide)
+    x, y = MARGIN + GUTTER, top + LEADING + GUTTER * 0.6
+    numbers = wide >= 38
+    drawn = [
+        _heading(label, kind, x + wide * (n + 0.5), y - 6, wide, slanted=True)
+        for n, (label, kind, _) in enumerate(columns)
+    ]
+    drawn += [_heading(label, kind, x - 6, y + high * (n + 0.5) + 4, high) for n, (label, kind, _) in enumerate(rows)]
+    for m, (above, kind, i) in enumerate(rows):
+        for n, (below, other, j) in enumerate(columns):
+            value, title = _value(scene, i, j), f"{above} ↔ {below}"
+            text = f"{value:+.2f}" if numbers and (value or scene.parts) else ""
+            edge = "text" if kind == other == "text" else "remainder" if "remainder" in (kind, other) else "special"
+            drawn.append(_tile(x + wide * n, y + high * m, wide - 1, high - 1, value, scene.limit, text, title, edge))
+    return "".join(drawn), y + high * len(rows)
+
+
+def _value(scene: Scene, i: int, j: int) -> float:
+    """Of a tile; -1 stands for what no word owns."""
+    if scene.remainder is None or min(i, j) >= 0:
+        return float(scene.cells[i, j])
+    if i < 0 and j < 0:
+        return scene.remainder.corner
+    return float(scene.remainder.left[i] if i >= 0 else scene.remainder.right[j])
+
+
+def _heading(label: str, kind: str, x: float, y: float, room: float, *, slanted: bool = False) -> str:
+    look = "" if kind == "text" else ' font-style="italic" fill-opacity=".65"'
+    turn = f' transform="rotate({-40 if room >= 24 else -75} {x:.1f} {y:.1f})"' if slanted else ""
+    anchor = "start" if slanted else "end"
+    size = 12 if room >= 14 else max(6, round(room * 0.8))
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}"{look}{turn}>'
+        f"{escape(_cut(label, 14))}</text>"
+    )
+
+
+def _tile(
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    value: float,
+    limit: float,
+    text: str,
+    title: str = "",
+    kind: str = "text",
+) -> str:
+    """A value as a coloured rectangle; dashed where no word stands for it."""
+    share, end = shade(value, limit)
+    ink = ' fill="#fff"' if share > WHITE_INK else ""
+    edge = DASHED if kind == "remainder" else ""
+    told = f"<title>{escape(title)}: {value:+.4f}</title>" if title else ""
+    number = (
+        f'<text x="{x + width - 5:.1f}" y="{y + height / 2 + 4:.1f}" font-size="12" text-anchor="end"{ink}>'
+        f"{text.replace('-', '−')}</text>"
+    )
+    return (
+        f'<g>{told}<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="2" fill="{_rgb(end)}" '
+        f'fill-opacity="{share:.3f}"{edge}/>{number if text else ""}</g>'
+    )
+
+
+def _cut(label: str, longest: int) -> str:
+    return label if cell_len(label) <= longest else set_cell_size(label, longest - 1) + "…"
 
 
 def _line(x: float, y: float, text: str, *, size: int = 14, weight: int = 400, opacity: float = 1.0) -> str:

@@ -11,9 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from whyalike.explanation import Explanation
-from whyalike.render.scene import Colour, Scene, Word, colour, ink, scene_of
+from whyalike.render.scene import REST, Colour, Scene, Word, colour, ink, scene_of
 
 CELL, ROW_LABEL = 7, 16
+REMAINDER = "dim italic"
 
 
 def picture(explanation: Explanation, width: int) -> RenderableType:
@@ -21,12 +22,13 @@ def picture(explanation: Explanation, width: int) -> RenderableType:
     scene = scene_of(explanation)
     title = Text.assemble(("score ", "bold"), (f"{scene.score:.3f}", "bold"), (f"   {scene.caption}", "dim"))
     pieces: list[RenderableType] = [title, Text(), texts(scene), Text()]
-    if scene.rows and ROW_LABEL + CELL * len(scene.columns) <= width:
+    columns = len(scene.columns) + (scene.remainder is not None)
+    if scene.rows and ROW_LABEL + CELL * columns <= width:
         pieces += [_matrix(scene), Text()]
     elif scene.rows:
         hint = "--by sentence" if explanation.left.unit != "sentence" else "--html FILE"
         pieces += [
-            Text(f"The matrix is {len(scene.columns)} columns wide: see it with {hint} or --png FILE.", "dim"),
+            Text(f"The matrix is {columns} columns wide: see it with {hint} or --png FILE.", "dim"),
             Text(),
         ]
     pieces += [_matches(scene) if scene.matches else _pairs(scene), Text()]
@@ -61,20 +63,29 @@ def line(name: str, words: tuple[Word, ...], limit: float) -> Text:
 
 
 def _matrix(scene: Scene) -> Text:
+    rest = scene.remainder
+    headings = [(scene.right[number].label, _label_style(scene.right[number])) for number in scene.columns]
+    headings += [(REST, REMAINDER)] if rest else []
     lines = [Text(" " * ROW_LABEL)]
-    for word in (scene.right[number] for number in scene.columns):
-        label = _shorten(word.label, CELL - 1)
-        lines[0].append(" " * (CELL - 1 - cell_len(label)) + label + " ", _label_style(word))
+    for heading, look in headings:
+        label = _shorten(heading, CELL - 1)
+        lines[0].append(" " * (CELL - 1 - cell_len(label)) + label + " ", look)
     for number in scene.rows:
-        word, row = scene.left[number], scene.cells[number, list(scene.columns)]
-        label = _shorten(word.label, ROW_LABEL - 1)
-        line = Text(" " * (ROW_LABEL - 1 - cell_len(label)))
-        line.append(label + " ", _label_style(word))
-        for value in row:
-            text = f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")
-            line.append(f"{text:>{CELL - 1}} ", style(colour(float(value), scene.limit)))
-        lines.append(line)
+        values = [*scene.cells[number, list(scene.columns)], *([rest.left[number]] if rest else [])]
+        lines.append(_row(scene.left[number].label, _label_style(scene.left[number]), values, scene.limit))
+    if rest:
+        lines.append(_row(REST, REMAINDER, [*rest.right[list(scene.columns)], rest.corner], scene.limit))
     return Text("\n").join(lines)
+
+
+def _row(heading: str, look: str, values: list[float], limit: float) -> Text:
+    label = _shorten(heading, ROW_LABEL - 1)
+    line = Text(" " * (ROW_LABEL - 1 - cell_len(label)))
+    line.append(label + " ", look)
+    for value in values:
+        text = f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")
+        line.append(f"{text:>{CELL - 1}} ", style(colour(float(value), limit)))
+    return line
 
 
 def _label_style(word: Word) -> str:

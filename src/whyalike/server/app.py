@@ -137,15 +137,16 @@ def _api(app: FastAPI, shop: Workshop, settings: Settings) -> None:
             found = explained(asked.left, asked.right, asked)
             return {**found.to_dict(), "scene": scene_of(found).to_dict()}
 
-        return await shop.run(work)
+        return await shop.run(work, [asked.model])
 
     @app.post("/api/explain.html", summary="The picture as a page", responses=REFUSALS, response_class=HTMLResponse)
     async def explain_html(asked: ExplainRequest) -> HTMLResponse:
-        return HTMLResponse(await shop.run(lambda: render.to_html(explained(asked.left, asked.right, asked))))
+        page = await shop.run(lambda: render.to_html(explained(asked.left, asked.right, asked)), [asked.model])
+        return HTMLResponse(page)
 
     @app.post("/api/explain.png", summary="The picture as an image", responses=REFUSALS, response_class=Response)
     async def explain_png(asked: ExplainRequest) -> Response:
-        image = await shop.run(lambda: render.to_png(explained(asked.left, asked.right, asked)))
+        image = await shop.run(lambda: render.to_png(explained(asked.left, asked.right, asked)), [asked.model])
         return Response(image, media_type="image/png")
 
     @app.post("/api/compare", summary="One pair by several methods, models or layers", responses=REFUSALS)
@@ -165,7 +166,7 @@ def _api(app: FastAPI, shop: Workshop, settings: Settings) -> None:
             scenes = [scene_of(entry.explanation).to_dict() for entry in found.entries]
             return {**found.to_dict(), "scenes": scenes}
 
-        return await shop.run(work)
+        return await shop.run(work, asked.models or [None])
 
     @app.post("/api/contrast", summary="Why a rather than b for a query?", responses=REFUSALS)
     async def contrast(asked: ContrastRequest) -> dict[str, Any]:
@@ -174,7 +175,7 @@ def _api(app: FastAPI, shop: Workshop, settings: Settings) -> None:
             contrast = Contrast(*found)
             return {**contrast.to_dict(), "scene": contrast_scene(contrast)}
 
-        return await shop.run(work)
+        return await shop.run(work, [asked.model])
 
 
 def _refusals(app: FastAPI) -> None:

@@ -120,10 +120,16 @@ def _headers() -> list[tuple[bytes, bytes]]:
     return [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 
 
-async def _answer(send: Send, refused: Refused) -> None:
+def refusal(refused: Refused) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+    """A refusal as status, headers and body."""
     body = json.dumps({"error": {"type": refused.kind, "message": str(refused)}}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *_headers()]
     if refused.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+    return refused.status, headers, body
+
+
+async def _answer(send: Send, refused: Refused) -> None:
+    status, headers, body = refusal(refused)
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

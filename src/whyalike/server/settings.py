@@ -19,7 +19,8 @@ class Settings:
     max_characters: int = 20_000  # of one text
     max_body: int = MEBIBYTE  # bytes of one request
     max_seconds: float = 60.0  # for sending a request, and for answering it
-    max_waiting: int = 2  # requests at work or waiting; the next gets 503, and a page asks again by itself
+    max_waiting: int = 1  # requests at work or waiting; the next gets 503, and a page asks again by itself
+    max_connections: int = 1000  # open at once
     kept: int = 64 * MEBIBYTE  # bytes of explanations kept for the next who asks the same
     hosts: tuple[str, ...] | None = LOOPBACK  # names the server answers to; None: any
     token: str | None = field(default=None, repr=False)  # where given, requests need "Authorization: Bearer …"
@@ -27,7 +28,7 @@ class Settings:
     def __post_init__(self) -> None:
         if not self.models:
             raise BadInput("A server needs at least one model.")
-        for name in ("max_characters", "max_body", "max_seconds", "max_waiting"):
+        for name in ("max_characters", "max_body", "max_seconds", "max_waiting", "max_connections"):
             if getattr(self, name) <= 0:
                 raise BadInput(f"{name} should be above 0; got {getattr(self, name)!r}.")
         if self.token is not None and not self.token.strip():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import TypeVar
@@ -18,6 +18,8 @@ from whyalike.server.settings import Settings
 from whyalike.sides import Unit
 
 T = TypeVar("T")
+LONGEST_HOLD = 5.0  # seconds
+REFUSALS_PER_SECOND = 25  # about; above it refusals are held back
 Key = tuple[str, str, int | None, str, str, bool]
 
 
@@ -35,6 +37,7 @@ class Workshop:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.waiting = 0
+        self._refused = 0  # being turned away just now
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="whyalike")
         self._encoders: dict[str, Encoder] = {}
         self._kept: OrderedDict[Key, Explanation] = OrderedDict()  # touched by the worker's thread alone
@@ -77,15 +80,23 @@ class Workshop:
             _, oldest = self._kept.popitem(last=False)
             self._kept_bytes -= _size(oldest)
 
-    async def run(self, job: Callable[[], T]) -> T:
-        """The job's result, in its turn. Raises `Busy` at once when full, or when its turn does not come in time; `TooSlow`
-        when the work itself takes longer than allowed.
+    async def run(self, job: Callable[[], T], models: Sequence[str | None]) -> T:
+        """The job's result, in its turn, once its models are loaded: that takes as long as it takes. Raises `Busy` when full,
+        or when its turn does not come in time; `TooSlow` when the work itself takes longer than allowed.
         """
+        names = [self.name_of(model) for model in models]
         if self.waiting >= self.settings.max_waiting:
-            raise Busy(
-                f"{self.waiting} requests are waiting, which is as many as this server takes. Try again in a second."
-            )
+            waiting = self.waiting
+            await self._hold()
+            raise Busy(f"{waiting} requests are waiting, which is as many as this server takes. Try again in a second.")
         self.waiting += 1
+        try:
+            for name in names:
+                if not self.loaded(name):
+                    await asyncio.wrap_future(self._worker.submit(self.encoder, name))
+        except BaseException:
+            self.waiting -= 1
+            raise
         future: Future[T] = self._worker.submit(job)
         loop = asyncio.get_running_loop()
         future.add_done_callback(lambda _: self._done(loop))
@@ -103,6 +114,16 @@ class Workshop:
                 f"The answer took longer than the {self.settings.max_seconds:g} seconds this server allows. "
                 "Send shorter texts, or a faster method."
             ) from error
+
+    async def _hold(self) -> None:
+        """A refusal comes the later the more are being refused: clients that ask again at once would otherwise take the
+        processor from the one who is served (benchmarks/server_load.py).
+        """
+        self._refused += 1
+        try:
+            await asyncio.sleep(min(LONGEST_HOLD, self._refused / REFUSALS_PER_SECOND))
+        finally:
+            self._refused -= 1
 
     def _done(self, loop: asyncio.AbstractEventLoop) -> None:
         """Called in the worker's thread; the count belongs to the loop's."""

@@ -87,18 +87,25 @@ export function matrix(scene) {
     cell.dir = "auto";
     return cell;
   };
-  const head = make("tr", {}, make("td"), ...scene.columns.map((j) => heading(scene.right[j], "col")));
+  // What no word owns stands beside the words, as one more of each: index -1.
+  const none = { label: "rest", kind: "remainder" };
+  const rows = scene.remainder ? [...scene.rows, -1] : scene.rows, columns = scene.remainder ? [...scene.columns, -1] : scene.columns;
+  const left = (i) => (i < 0 ? none : scene.left[i]), right = (j) => (j < 0 ? none : scene.right[j]);
+  const valueOf = (i, j) => (i >= 0 && j >= 0 ? scene.cells[i][j] : i >= 0 ? scene.remainder.left[i] : j >= 0 ? scene.remainder.right[j] : scene.remainder.corner);
+  const head = make("tr", {}, make("td"), ...columns.map((j) => heading(right(j), "col")));
   const body = make("tbody");
   const cells = new Map();
-  for (const i of scene.rows) {
-    const row = make("tr", {}, heading(scene.left[i], "row"));
-    for (const j of scene.columns) {
-      const value = scene.cells[i][j];
-      const cell = make("td", { className: "cell", text: signed(value, 2), title: `${scene.left[i].label} ↔ ${scene.right[j].label}: ${signed(value, 5)}` });
+  for (const i of rows) {
+    const row = make("tr", {}, heading(left(i), "row"));
+    for (const j of columns) {
+      const value = valueOf(i, j);
+      const title = `${left(i).label} ↔ ${right(j).label}: ${signed(value, 5)}`;
+      const cell = make("td", { className: i < 0 || j < 0 ? "cell remainder" : "cell", text: signed(value, 2), title });
       paint(cell, value, scene.limit);
+      row.append(cell);
+      if (i < 0 || j < 0) continue;
       cells.set(`${i} ${j}`, cell);
       cell.dataset.pair = `${i} ${j}`;
-      row.append(cell);
     }
     body.append(row);
   }

@@ -106,20 +106,44 @@ function listen(scene, sides, grid, link) {
   }
   for (const [key, cell] of grid.cells) {
     const [i, j] = key.split(" ").map(Number);
-    cell.addEventListener("mouseenter", () => {
+    const show = () => {
       if (pinned) return;
       plain();
       sides.left.elements[i].classList.add("chosen");
       sides.right.elements[j].classList.add("chosen");
       glow(cell);
-    });
+      $("#partners").replaceChildren(`${cell.title}`);
+    };
+    cell.addEventListener("mouseenter", show);
+    cell.addEventListener("focus", show);
     cell.addEventListener("mouseleave", rest);
+    cell.addEventListener("blur", rest);
   }
+  walk(grid.cells, scene);
   document.onkeydown = (event) => {
     if (event.key !== "Escape") return;
     pinned = null;
     plain();
   };
+}
+
+// Tab reaches the matrix once; the arrow keys go from cell to cell.
+function walk(cells, { rows, columns }) {
+  const at = (m, n) => cells.get(`${rows[m]} ${columns[n]}`);
+  const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+  rows.forEach((_, m) => columns.forEach((_, n) => {
+    const cell = at(m, n);
+    cell.tabIndex = m || n ? -1 : 0;
+    cell.addEventListener("keydown", (event) => {
+      const step = steps[event.key];
+      const next = step && at(m + step[0], n + step[1]);
+      if (!next) return;
+      event.preventDefault();
+      cell.tabIndex = -1;
+      next.tabIndex = 0;
+      next.focus();
+    });
+  }));
 }
 
 for (const button of document.querySelectorAll("[data-download]")) {

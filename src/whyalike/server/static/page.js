@@ -70,7 +70,7 @@ export async function loadingText(names, signal) {
   return asleep.length ? `Loading ${asleep.map((model) => model.name).join(", ")} for the first time …` : "Explaining …";
 }
 
-// The form's state as a query string, and back.
+// The form's state as what follows the # of a link, and back: it stays in the browser, however long.
 export function stateOf(form) {
   const state = new URLSearchParams();
   for (const [name, value] of new FormData(form)) if (value !== "") state.append(name, value);
@@ -78,7 +78,7 @@ export function stateOf(form) {
 }
 
 export function restore(form) {
-  const state = new URLSearchParams(location.search);
+  const state = new URLSearchParams(location.hash.slice(1));
   if (![...state.keys()].length) return false;
   for (const field of form.elements) {
     if (!field.name) continue;
@@ -100,7 +100,7 @@ export function start(form, run) {
   const go = async () => {
     running?.abort();
     const mine = (running = new AbortController());
-    const link = `${location.pathname}?${stateOf(form)}`;
+    const link = `${location.pathname}#${stateOf(form)}`;
     try {
       const said = await run(mine.signal);
       if (mine.signal.aborted) return;
@@ -129,6 +129,7 @@ export function start(form, run) {
       say(location.href);
     }
   });
+  window.addEventListener("hashchange", () => restore(form) && go());
   if (restore(form)) go();
   return go;
 }

@@ -1,0 +1,114 @@
+"""The server on a real socket: clients that are slow, silent or rude, and whatever schemathesis can think of."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from whyalike.server.app import create_app
+from whyalike.server.listen import server as listening
+from whyalike.server.settings import Settings
+
+SECONDS = 0.5
+
+
+def serve(chosen: Settings) -> Iterator[int]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = listening(create_app(chosen), chosen, "127.0.0.1", port)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    yield port
+    server.should_exit = True
+    thread.join(timeout=10)
+
+
+@pytest.fixture(scope="module")
+def impatient() -> Iterator[int]:
+    """The port of a server that waits for half a second only."""
+    yield from serve(Settings(max_seconds=SECONDS))
+
+
+def talk(port: int, pieces: list[bytes], pause: float) -> bytes:
+    """All a server says to a client that sends piece by piece and then waits."""
+    heard = b""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as line:
+        for piece in pieces:
+            try:
+                line.sendall(piece)
+            except (BrokenPipeError, ConnectionResetError):
+                break
+            time.sleep(pause)
+        while True:
+            try:
+                part = line.recv(65536)
+            except ConnectionResetError:
+                return heard
+            if not part:
+                return heard
+            heard += part
+
+
+HEAD = b"POST /api/explain HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+SLOW = {
+    "silent": [],
+    "head": [HEAD],
+    "dripping head": [HEAD, *[b"X-A: b\r\n"] * 20],
+    "body": [HEAD + b"Content-Length: 100\r\n\r\n", b"{"],
+    "second head": [b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", *[b"G"] * 1],
+}
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_a_slow_client_is_told_so_and_let_go(impatient: int, name: str) -> None:
+    start = time.monotonic()
+    heard = talk(impatient, SLOW[name], 0.1)
+    assert b"HTTP/1.1 408" in heard
+    assert json.loads(heard.rsplit(b"\r\n\r\n", 1)[1])["error"]["type"] == "TooSlow"
+    assert time.monotonic() - start < 10 * SECONDS
+    assert httpx.get(f"http://127.0.0.1:{impatient}/healthz").json()["status"] == "ok"
+
+
+@pytest.mark.parametrize("noise", [b"\x16\x03\x01\x00\xa5", b"hello\r\n\r\n", HEAD + b"Content-Length: -1\r\n\r\n"])
+def test_what_is_not_http_is_refused(impatient: int, noise: bytes) -> None:
+    assert b"HTTP/1.1 4" in talk(impatient, [noise], 0.0)
+    assert httpx.get(f"http://127.0.0.1:{impatient}/healthz").json()["status"] == "ok"
+
+
+def test_many_silent_connections_leave_the_server_free(impatient: int) -> None:
+    lines = [socket.create_connection(("127.0.0.1", impatient)) for _ in range(200)]
+    try:
+        assert httpx.get(f"http://127.0.0.1:{impatient}/healthz").json()["status"] == "ok"
+        for line in lines:
+            line.settimeout(10)
+            assert b" 408 " in line.recv(4096)
+    finally:
+        for line in lines:
+            line.close()
+
+
+@pytest.fixture(scope="module")
+def patient() -> Iterator[int]:
+    yield from serve(Settings())
+
+
+api = schemathesis.openapi.from_dict(create_app().app.openapi())  # type: ignore[attr-defined]
+
+
+@api.parametrize()
+@settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+def test_no_request_the_description_allows_or_forbids_breaks_the_server(case: schemathesis.Case, patient: int) -> None:
+    # What a schema cannot say (methods times layers at once, a text too long for the model) may be refused too.
+    case.call_and_validate(base_url=f"http://127.0.0.1:{patient}", excluded_checks=[positive_data_acceptance])
