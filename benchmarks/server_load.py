@@ -3,8 +3,8 @@
     python -m benchmarks.server_load --clients 200 --seconds 30
 
 Starts `whyalike serve` as a process of its own. Every client asks again as soon as it has its answer or its 503 (with
-`--patient`, when Retry-After has passed), each time for another pair of 16 tokens, so that nothing is answered from what is kept. Latency is set against the library's own call,
-timed in the same run before the load begins.
+`--patient`, when Retry-After has passed), each time for another pair of 16 tokens, so that nothing is answered from what is
+kept. Latency is set against the library's own call, timed in the same run before the load begins.
 """
 
 from __future__ import annotations
