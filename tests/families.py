@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling
+from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from torch.overrides import TorchFunctionMode
 from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast, T5EncoderModel
@@ -212,3 +212,16 @@ def tiny_encoder(
     if normalize:
         modules.append(Normalize())
     return load_encoder(SentenceTransformer(modules=modules, device="cpu"), similarity=similarity)
+
+
+def tiny_folder(folder: str, family: str = "bert", pooling: str = "mean", *, normalize: bool = False) -> str:
+    """A tiny random model saved as sentence-transformers saves its own, in float32: something to train."""
+    torch.manual_seed(0)
+    config = AutoConfig.for_model(family, **FAMILIES[family])
+    AutoModel.from_config(config).save_pretrained(f"{folder}/plain")
+    tokenizer().save_pretrained(f"{folder}/plain")
+    first = Transformer(f"{folder}/plain")
+    first.max_seq_length = 40
+    stages = [first, Pooling(first.get_embedding_dimension(), pooling), *([Normalize()] if normalize else [])]
+    SentenceTransformer(modules=stages, device="cpu").save(f"{folder}/model", create_model_card=False)
+    return f"{folder}/model"

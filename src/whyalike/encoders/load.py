@@ -18,6 +18,7 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from whyalike.encoders.encoder import Encoder
+from whyalike.encoders.modules import MODULES
 from whyalike.errors import BadInput, UnknownModel, WhyalikeError, unknown
 from whyalike.models_at_hand import DEFAULT_HUB_NAME, DEFAULT_NAME, embedded_folder
 
@@ -56,8 +57,7 @@ def load_encoder(
         return Encoder(_around(model, tokenizer, pooling, device), _name_of(model), similarity=similarity)
     if tokenizer is not None:
         raise BadInput("A tokenizer is taken only together with a transformers model in memory. Leave it out.")
-    default = model is None or str(model) == DEFAULT_NAME
-    folder, name = (default_folder(), DEFAULT_NAME) if default else (str(model), str(model))
+    folder, name = _where(model)
     with _clear_errors(name):
         _check_that_it_exists(folder)
         if pooling is not None:
@@ -65,9 +65,29 @@ def load_encoder(
             pooled = Pooling(transformer.get_embedding_dimension(), pooling)
             made = SentenceTransformer(modules=[transformer, pooled], device=_text(device))
             return Encoder(made, name, similarity=similarity)
-        made = SentenceTransformer(folder, device=_text(device), trust_remote_code=trust_remote_code)
+        made = _open(folder, device=_text(device), trust_remote_code=trust_remote_code)
         assumed = None if _states_its_modules(folder) else "mean (assumed: the model states none)"
         return Encoder(made, name, similarity=similarity, pooling=assumed)
+
+
+def open_model(model: str | os.PathLike[str] | None = None) -> SentenceTransformer:
+    """The SentenceTransformer behind a name or a path, the embedded default where there is none: to train, not to explain."""
+    folder, name = _where(model)
+    with _clear_errors(name):
+        _check_that_it_exists(folder)
+        return _open(folder)
+
+
+def _where(model: str | os.PathLike[str] | None) -> tuple[str, str]:
+    """What to open, and what to call it."""
+    if model is None or str(model) == DEFAULT_NAME:
+        return default_folder(), DEFAULT_NAME
+    return str(model), str(model)
+
+
+def _open(folder: str, **options: Any) -> SentenceTransformer:
+    """A saved model. Our own modules are handed over: sentence-transformers imports none but its own unless trusted."""
+    return SentenceTransformer._load_with_module_classes(folder, MODULES, **options)
 
 
 def default_folder() -> str:

@@ -1,0 +1,1 @@
+"""What encoders attend to, over a corpus."""

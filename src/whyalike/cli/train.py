@@ -1,0 +1,312 @@
+"""``whyalike train``: similarity, nouns, catalog, student, similar"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from whyalike.cli import given
+from whyalike.errors import BadInput
+
+if TYPE_CHECKING:
+    from whyalike.train.trainer import Settings, Trained
+
+app = typer.Typer(
+    help="Train encoders that can be explained, on your own files or on data sets by name.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+
+class Configuration(StrEnum):
+    """Of the Siamese paper's Table 1."""
+
+    shelf = "shelf"
+    tuned = "tuned"
+    exact = "exact"
+    dot = "dot"
+
+
+Folder = Annotated[Path, typer.Argument(help="Where to put the model: a new folder.")]
+Column = Annotated[
+    list[str] | None,
+    typer.Option("--column", help="What your file calls a column, such as `left=question`. Can be repeated."),
+]
+Epochs = Annotated[float | None, typer.Option(help="Times through the data.")]
+Batch = Annotated[int | None, typer.Option("--batch-size", help="Pairs in a step.")]
+Rate = Annotated[float | None, typer.Option("--learning-rate", help="Of AdamW, after the warm-up.")]
+Decay = Annotated[float | None, typer.Option("--weight-decay", help="Of AdamW.")]
+Warmup = Annotated[float | None, typer.Option(help="Share of the steps in which the learning rate rises.")]
+Steps = Annotated[int | None, typer.Option("--max-steps", help="Stop after so many steps.")]
+Every = Annotated[int | None, typer.Option("--checkpoint-every", help="Steps between checkpoints.")]
+Seed = Annotated[int | None, typer.Option(help="Of everything that is drawn.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Take up a training that was interrupted.")]
+
+
+@app.command("similarity")
+def similarity(
+    folder: Folder,
+    data: Annotated[str, typer.Option(help="Scored pairs: a file, or a data set such as `stsb-en-train`.")],
+    configuration: Annotated[Configuration, typer.Option("--as", help="Which of the paper's.")] = Configuration.exact,
+    dev: Annotated[str | None, typer.Option(help="Scored pairs to measure on after each epoch.")] = None,
+    test: Annotated[str | None, typer.Option(help="Scored pairs to measure on at the end.")] = None,
+    lowest: Annotated[float | None, typer.Option(help="Lowest score of your files.")] = None,
+    highest: Annotated[float | None, typer.Option(help="Highest score of your files.")] = None,
+    model: given.Model = None,
+    column: Column = None,
+    epochs: Epochs = None,
+    batch_size: Batch = None,
+    learning_rate: Rate = None,
+    weight_decay: Decay = None,
+    warmup: Warmup = None,
+    max_steps: Steps = None,
+    checkpoint_every: Every = None,
+    seed: Seed = None,
+    resume: Resume = False,
+) -> None:
+    """Train a model on scored pairs: tuned as it is, or shifted by its reference so that attributions are exact.
+
+    `shelf` trains nothing and only measures. Defaults: batch 16, five epochs, AdamW, weight decay 0.1, learning rate 2e-5,
+    10 % warm-up.
+
+    Example: `whyalike train similarity exact-model --data stsb-en-train --dev stsb-en-dev --test stsb-en-test --as exact`
+    """
+    from whyalike.data_sets import read_scored_pairs
+
+    scores = _range(lowest, highest)
+    read = {
+        name: read_scored_pairs(source, columns=_columns(column), scores=scores)
+        for name, source in (("data", data), ("dev", dev), ("test", test))
+        if source is not None
+    }
+    _quiet()
+    from whyalike.encoders.load import open_model
+    from whyalike.train.similarity import spearman, train_similarity
+    from whyalike.train.trainer import Settings
+
+    if configuration is not Configuration.shelf:
+        settings = _settings(Settings(), **_given(locals()))
+        name: Any = configuration.value
+        train_similarity(
+            *read["data"],
+            folder,
+            model=model,
+            configuration=name,
+            dev=read.get("dev"),
+            settings=settings,
+            resume=resume,
+        )
+        model = str(folder)
+    if "test" in read:
+        found = spearman(open_model(model), *read["test"])
+        typer.echo(f"{configuration.value}: Spearman {100 * found:.2f} on {test}")
+
+
+@app.command("nouns")
+def nouns(
+    folder: Folder,
+    data: Annotated[str, typer.Option(help="Pairs of texts: a file, or a data set such as `stsb-en-train`.")],
+    test: Annotated[str | None, typer.Option(help="Pairs to measure on; their truth is kept too.")] = None,
+    tagger: Annotated[str | None, typer.Option(help="A spaCy pipeline. Default: the English one.")] = None,
+    heads: Annotated[int | None, typer.Option(help="Heads of the pooling. Default: as many as the model's.")] = None,
+    model: given.Model = None,
+    column: Column = None,
+    epochs: Epochs = None,
+    batch_size: Batch = None,
+    learning_rate: Rate = None,
+    weight_decay: Decay = None,
+    warmup: Warmup = None,
+    max_steps: Steps = None,
+    checkpoint_every: Every = None,
+    seed: Seed = None,
+    resume: Resume = False,
+) -> None:
+    """Train a model, with QKV pooling, to count the nouns two texts share: a task whose true explanation is known.
+
+    Example: `whyalike train nouns noun-model --data stsb-en-train --test stsb-en-test`
+    """
+    from whyalike.data_sets import read_table
+
+    pairs, held_out = (
+        [(row["left"], row["right"]) for row in read_table(source, ("left", "right"), _columns(column)).rows]
+        if source
+        else []
+        for source in (data, test)
+    )
+    _quiet()
+    from whyalike.analysis.annotate import ENGLISH, spacy_tagger
+    from whyalike.encoders.load import open_model
+    from whyalike.train.nouns import SETTINGS, fit_of, read_truth, train_nouns
+
+    settings = _settings(SETTINGS, **_given(locals()))
+    train_nouns(
+        pairs,
+        folder,
+        test=held_out,
+        model=model,
+        heads=heads,
+        tagger=spacy_tagger(tagger or ENGLISH),
+        settings=settings,
+        resume=resume,
+    )
+    made = open_model(folder)
+    for name in ("train", "test") if held_out else ("train",):
+        found = fit_of(made, read_truth(folder / f"truth-{name}.jsonl"))
+        typer.echo(f"{name}: Spearman {found['spearman']:.3f}, mean squared error {found['mse']:.3f}")
+
+
+@app.command("catalog")
+def catalog(
+    folder: Folder,
+    data: Annotated[str, typer.Option(help="Items with id, title and text: a file, or `wine`, `fashion`.")],
+    most: Annotated[int | None, typer.Option(help="Only the first so many items.")] = None,
+    model: given.Model = None,
+    column: Column = None,
+    epochs: Epochs = None,
+    batch_size: Batch = None,
+    learning_rate: Rate = None,
+    weight_decay: Decay = None,
+    warmup: Warmup = None,
+    max_steps: Steps = None,
+    checkpoint_every: Every = None,
+    seed: Seed = None,
+    resume: Resume = False,
+) -> None:
+    """Go on training a model with a catalogue's titles and descriptions, as RecoBERT does.
+
+    Example: `whyalike train catalog fashion-model --data fashion --epochs 10`
+    """
+    items = _items(data, column, most)
+    _quiet()
+    from whyalike.train.catalog import SETTINGS, train_catalog
+
+    settings = _settings(SETTINGS, **_given(locals()))
+    _told(train_catalog(items, folder, model=model, settings=settings, resume=resume))
+
+
+@app.command("similar")
+def similar(
+    item: Annotated[str, typer.Argument(help="The id of an item.")],
+    data: Annotated[str, typer.Option(help="The catalogue: a file, or `wine`, `fashion`.")],
+    model: given.Model = None,
+    count: Annotated[int, typer.Option(help="How many to show.")] = 3,
+    method: Annotated[str, typer.Option(help="How to explain them.")] = "bti",
+    most: Annotated[int | None, typer.Option(help="Only the first so many items.")] = None,
+    column: Column = None,
+) -> None:
+    """Show the items of a catalogue most like one of them, and why.
+
+    Example: `whyalike train similar 10058 --data fashion --model fashion-model`
+    """
+    items = _items(data, column, most)
+    _quiet()
+    from whyalike import render
+    from whyalike.encoders.load import load_encoder
+    from whyalike.train.catalog import most_similar
+
+    console = Console(highlight=False)
+    for alike in most_similar(items, item, encoder=load_encoder(model), count=count, method=method):
+        console.print(f"\n{alike.item.id}  {alike.item.title}", markup=False, style="bold")
+        console.print(render.picture(alike.explanation, console.width))
+
+
+@app.command("student")
+def student(
+    folder: Folder,
+    source: Annotated[str, typer.Option(help="Texts in the teacher's language: a file, or a data set.")],
+    target: Annotated[str, typer.Option(help="The same texts, row by row, in the other language.")],
+    teacher: Annotated[str | None, typer.Option(help="The model to learn from. Default: the embedded one.")] = None,
+    model: given.Model = None,
+    column: Column = None,
+    epochs: Epochs = None,
+    batch_size: Batch = None,
+    learning_rate: Rate = None,
+    weight_decay: Decay = None,
+    warmup: Warmup = None,
+    max_steps: Steps = None,
+    checkpoint_every: Every = None,
+    seed: Seed = None,
+    resume: Resume = False,
+) -> None:
+    """Distil a model into another language: both texts of a parallel pair are embedded as the teacher embeds the first.
+
+    Example: `whyalike train student en-de --source stsb-en-train --target stsb-de-train`
+    """
+    parallel = _parallel(source, target, _columns(column))
+    _quiet()
+    from whyalike.train.student import SETTINGS, train_student
+
+    settings = _settings(SETTINGS, **_given(locals()))
+    _told(train_student(parallel, folder, teacher=teacher, student=model, settings=settings, resume=resume))
+
+
+def _parallel(source: str, target: str, columns: dict[str, str]) -> list[tuple[str, str]]:
+    """Every distinct sentence of both columns with its translation."""
+    from whyalike.data_sets import read_table
+
+    both = [read_table(each, ("left", "right"), columns) for each in (source, target)]
+    if len(both[0]) != len(both[1]):
+        raise BadInput(f"{source} has {len(both[0])} rows, {target} has {len(both[1])}; parallel files have as many.")
+    pairs = [
+        (one[side], other[side])
+        for one, other in zip(both[0].rows, both[1].rows, strict=True)
+        for side in ("left", "right")
+    ]
+    return list(dict.fromkeys(pairs))
+
+
+def _items(data: str, column: list[str] | None, most: int | None) -> list[Any]:
+    from whyalike.data_sets import read_table
+
+    table = read_table(data, ("id", "title", "text"), _columns(column))
+    if table.dropped:
+        Console(stderr=True).print(f"{table.dropped} items without title or description were left out.", style="yellow")
+    from whyalike.train.catalog import Item
+
+    return [Item(**row) for row in table.rows][:most]
+
+
+def _columns(given: list[str] | None) -> dict[str, str]:
+    found = dict(each.split("=", 1) for each in given or () if "=" in each)
+    if len(found) != len(given or ()):
+        raise BadInput(f"--column takes NAME=COLUMN, such as left=question; got {given}.")
+    return found
+
+
+def _range(lowest: float | None, highest: float | None) -> tuple[float, float] | None:
+    if (lowest is None) != (highest is None):
+        raise BadInput("Give both --lowest and --highest, or neither.")
+    return None if lowest is None or highest is None else (lowest, highest)
+
+
+SETTINGS = (
+    "epochs", "batch_size", "learning_rate", "weight_decay", "warmup", "max_steps", "checkpoint_every", "seed",
+)  # fmt: skip
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    """Those of a command's options that are settings of a training, and were given."""
+    return {name: options[name] for name in SETTINGS if options[name] is not None}
+
+
+def _settings(defaults: Settings, **changed: Any) -> Settings:
+    from dataclasses import replace
+
+    return replace(defaults, **changed)
+
+
+def _quiet() -> None:
+    from whyalike.cli.progress import quiet_models
+
+    quiet_models()
+
+
+def _told(trained: Trained) -> None:
+    first, last = trained.losses[0], trained.losses[-1]
+    typer.echo(
+        f"loss {first[1]:.4f} at step {first[0]}, {last[1]:.4f} at step {last[0]}; the model is in {trained.folder}"
+    )

@@ -1,0 +1,201 @@
+"""Tables of texts from files, and the public data sets by name. Nothing is taken silently: a bad row is named.
+
+A file is CSV, TSV, JSON lines or Parquet, by its ending. A data set is looked for under ``$WHYALIKE_DATA``, then under
+``../shared/data`` beside the working directory; whyalike ships none.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from whyalike.errors import BadInput, MissingExtra, unknown
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """Where a data set lies in its folder, and which of its columns hold what."""
+
+    file: str
+    columns: Mapping[str, str]  # what we call it -> what the file calls it
+    header: tuple[str, ...] | None = None  # of a file that has none
+    scores: tuple[float, float] = (0.0, 1.0)  # lowest and highest
+    quoted: bool = True  # whether quotation marks hold fields together
+    broken_bytes: bool = False  # some letters are cut in the middle; they are shown as �
+    leaves_gaps: bool = False  # rows with an empty field are dropped, and counted, not refused
+
+
+_PAIR = {"left": "sentence1", "right": "sentence2", "score": "score"}
+_SICK = {"left": "sentence_A", "right": "sentence_B", "score": "relatedness_score"}
+_ITEM = {"id": "id", "title": "title", "text": "description"}
+
+DATA_SETS: Mapping[str, DataSet] = MappingProxyType(
+    {
+        **{
+            f"stsb-{language}-{split}": DataSet(
+                f"stsb/{language}-{split}.csv", _PAIR, ("sentence1", "sentence2", "score"), (0.0, 5.0)
+            )
+            for language in ("en", "de", "ru", "zh")
+            for split in ("train", "dev", "test")
+        },
+        "sick-train": DataSet("sick/SICK_train.txt", _SICK, scores=(1.0, 5.0), quoted=False),
+        "sick-dev": DataSet("sick/SICK_trial.txt", _SICK, scores=(1.0, 5.0), quoted=False),
+        "sick-test": DataSet("sick/SICK_test_annotated.txt", _SICK, scores=(1.0, 5.0), quoted=False),
+        "biosses-train": DataSet("biosses/train.tsv", _PAIR, scores=(0.0, 4.0)),
+        "biosses-dev": DataSet("biosses/dev.tsv", _PAIR, scores=(0.0, 4.0)),
+        "biosses-test": DataSet("biosses/test.tsv", _PAIR, scores=(0.0, 4.0)),
+        "qqp": DataSet(
+            "qqp/dev.tsv",
+            {"left": "q1", "right": "q2", "score": "label"},
+            ("label", "q1", "q2", "id"),
+            quoted=False,
+            broken_bytes=True,
+        ),
+        "wine": DataSet("wine/winemag-sample.csv", _ITEM, leaves_gaps=True),
+        "fashion": DataSet("fashion/descriptions.csv", _ITEM),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows with the columns asked for, and where each stood in its file, counted from 1."""
+
+    name: str
+    rows: tuple[Row, ...]
+    numbers: tuple[int, ...]
+    scores: tuple[float, float]
+    dropped: int = 0  # rows with a gap, of a data set known to have some
+
+    def column(self, name: str) -> list[Any]:
+        return [row[name] for row in self.rows]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def read_table(
+    source: str | os.PathLike[str], needed: Sequence[str], columns: Mapping[str, str] | None = None
+) -> Table:
+    """The needed columns of a file or of a data set by name.
+
+    ``columns`` says what the file calls them where that differs: ``{"left": "question"}``. Texts may not be empty, scores
+    must be finite numbers; the first bad row is named.
+    """
+    known = DATA_SETS.get(str(source)) if not Path(source).exists() else None
+    path = _find(known) if known else Path(source)
+    if not path.is_file():
+        raise unknown("file or data set", str(source), DATA_SETS)
+    called = {name: name for name in needed} | dict(known.columns if known else {}) | dict(columns or {})
+    rows, numbers, dropped = [], [], 0
+    for number, row in enumerate(_rows(path, known or DataSet("", {})), 1):
+        if known and known.leaves_gaps and not all(str(row.get(called[name]) or "").strip() for name in needed):
+            dropped += 1
+            continue
+        missing = [called[name] for name in needed if called[name] not in row]
+        if missing:
+            have = ", ".join(map(repr, row)) or "none"
+            raise BadInput(
+                f"{path.name} has no column {missing[0]!r} (row {number} has {have}). Name it, as in {needed[0]}=COLUMN."
+            )
+        rows.append({name: _value(name, row[called[name]], path, number) for name in needed})
+        numbers.append(number)
+    if not rows:
+        raise BadInput(f"{path.name} has no rows. Expected at least one.")
+    return Table(str(source), tuple(rows), tuple(numbers), known.scores if known else (-math.inf, math.inf), dropped)
+
+
+def read_scored_pairs(
+    source: str | os.PathLike[str],
+    *,
+    columns: Mapping[str, str] | None = None,
+    scores: tuple[float, float] | None = None,
+) -> tuple[list[tuple[str, str]], list[float]]:
+    """Pairs of texts, and their scores brought to 0…1 from the range they are given in (0…1 where it is not said)."""
+    table = read_table(source, ("left", "right", "score"), columns)
+    lowest, highest = scores or (table.scores if math.isfinite(table.scores[0]) else (0.0, 1.0))
+    if not lowest < highest:
+        raise BadInput(f"The range of scores should rise; got {lowest} to {highest}.")
+    for row, number in zip(table.rows, table.numbers, strict=True):
+        if not lowest <= row["score"] <= highest:
+            raise BadInput(
+                f"Row {number} of {table.name} has the score {row['score']:g}; expected {lowest:g} to {highest:g}. "
+                "Give the range of your scores, or mend the row."
+            )
+    pairs = [(row["left"], row["right"]) for row in table.rows]
+    return pairs, [(row["score"] - lowest) / (highest - lowest) for row in table.rows]
+
+
+def _value(name: str, value: Any, path: Path, number: int) -> Any:
+    if name == "score":
+        try:
+            score = float(value)
+        except (TypeError, ValueError):
+            score = math.nan
+        if not math.isfinite(score):
+            raise BadInput(
+                f"Row {number} of {path.name} has the score {value!r}; expected a number. Mend or drop the row."
+            )
+        return score
+    text = "" if value is None or (isinstance(value, float) and math.isnan(value)) else str(value)
+    if not text.strip():
+        raise BadInput(f"Row {number} of {path.name} has an empty {name!r}; expected a text. Mend or drop the row.")
+    return text
+
+
+def _find(data_set: DataSet) -> Path:
+    folders = [Path(os.environ["WHYALIKE_DATA"])] if "WHYALIKE_DATA" in os.environ else []
+    folders.append(Path.cwd().parent / "shared" / "data")
+    for folder in folders:
+        if (folder / data_set.file).is_file():
+            return folder / data_set.file
+    raise BadInput(
+        f"The data set's file {data_set.file!r} was not found under {' or '.join(map(str, folders))}. "
+        "Set WHYALIKE_DATA to the folder that holds the data sets, or give a file of your own."
+    )
+
+
+def _rows(path: Path, form: DataSet) -> Iterator[Row]:
+    if path.suffix == ".parquet":
+        yield from _parquet(path)
+        return
+    with path.open(encoding="utf-8", newline="", errors="replace" if form.broken_bytes else "strict") as lines:
+        if path.suffix in (".jsonl", ".json"):
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    yield _json(line, path, number)
+        elif path.suffix in (".csv", ".tsv", ".txt"):
+            delimiter = "," if path.suffix == ".csv" else "\t"
+            quotes: Any = csv.QUOTE_MINIMAL if form.quoted else csv.QUOTE_NONE
+            for row in csv.DictReader(lines, fieldnames=form.header, delimiter=delimiter, quoting=quotes):
+                yield {key: value for key, value in row.items() if key is not None}
+        else:
+            raise BadInput(f"{path.name} ends in {path.suffix!r}; expected .csv, .tsv, .jsonl or .parquet.")
+
+
+def _json(line: str, path: Path, number: int) -> Row:
+    try:
+        row = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise BadInput(f"Line {number} of {path.name} is not JSON: {error}. Expected one object per line.") from error
+    if not isinstance(row, dict):
+        raise BadInput(f"Line {number} of {path.name} is {type(row).__name__}; expected one object per line.")
+    return row
+
+
+def _parquet(path: Path) -> Iterator[Row]:
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingExtra("pyarrow", "Parquet files", "tables") from error
+    for batch in pyarrow.parquet.ParquetFile(path).iter_batches():
+        yield from batch.to_pylist()

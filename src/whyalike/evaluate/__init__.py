@@ -1,0 +1,1 @@
+"""Are models and explanations right? Measures and their significance."""

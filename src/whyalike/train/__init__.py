@@ -1,0 +1,1 @@
+"""Training of encoders that can be explained: `similarity`, `nouns`, `catalog`, `student`."""

@@ -1,0 +1,153 @@
+"""The BiLRP paper's task with a known truth: how many nouns do two texts share (Vasileiou & Eberle 2024, section 4.3)?
+
+**The truth, as we state it.** A noun or proper noun of the left text and one of the right that are the same word, whatever
+the case of its letters, are one match. The score of a pair is the number of its matches, so a noun that stands twice on one
+side and once on the other counts twice: only then is the score the sum of a matrix over pairs of words, as an explanation
+is. A word made of several tokens shares its match among them, token by token in order. Pairs without a match are trained
+on (their score is 0) and left out where a truth is compared with an explanation, since nothing has no direction.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from scipy.stats import spearmanr
+from sentence_transformers import SentenceTransformer
+
+from whyalike.analysis.annotate import Tagged, Tagger, spacy_tagger
+from whyalike.encoders.load import open_model
+from whyalike.encoders.modules import QKVPooling
+from whyalike.errors import BadInput
+from whyalike.sides import Side
+from whyalike.train.losses import PairLoss, similarities
+from whyalike.train.trainer import Settings, Trained, fit
+
+NOUNS = ("NOUN", "PROPN")
+SETTINGS = Settings(learning_rate=5e-5)
+Pairs = Sequence[tuple[str, str]]
+Span = tuple[int, int]
+
+
+class Truth(NamedTuple):
+    """Which characters of the left text match which of the right."""
+
+    left: str
+    right: str
+    matches: tuple[tuple[Span, Span], ...]
+
+    @property
+    def score(self) -> int:
+        return len(self.matches)
+
+    def matrix(self, left: Side, right: Side) -> Float[np.ndarray, "left right"]:
+        """The truth in the units of an explanation's sides: sums to the score where no text was cut."""
+        found = np.zeros((len(left), len(right)))
+        for one, other in self.matches:
+            rows, columns = _units(left, one), _units(right, other)
+            for number in range(max(len(rows), len(columns)) if rows and columns else 0):
+                share = 1 / max(len(rows), len(columns))
+                found[rows[min(number, len(rows) - 1)], columns[min(number, len(columns) - 1)]] += share
+        return found
+
+
+def _units(side: Side, span: Span) -> list[int]:
+    """The units of a side that have characters in a span."""
+    return [
+        number
+        for number, (start, end) in enumerate(side.offsets.tolist())
+        if side.kinds[number] == "text" and start < span[1] and span[0] < end
+    ]
+
+
+def noun_truth(pairs: Pairs, tagger: Tagger | None = None) -> list[Truth]:
+    """The matches of each pair. Each distinct text is tagged once."""
+    texts = list(dict.fromkeys(text for pair in pairs for text in pair))
+    tagged = dict(zip(texts, (tagger or spacy_tagger())(texts), strict=True))
+    return [Truth(left, right, tuple(_matches(tagged[left], tagged[right]))) for left, right in pairs]
+
+
+def _matches(left: Sequence[Tagged], right: Sequence[Tagged]) -> list[tuple[Span, Span]]:
+    return [
+        ((one.start, one.end), (other.start, other.end))
+        for one in left
+        for other in right
+        if one.pos in NOUNS and other.pos in NOUNS and one.text.casefold() == other.text.casefold()
+    ]
+
+
+def train_nouns(
+    pairs: Pairs,
+    folder: str | os.PathLike[str],
+    *,
+    test: Pairs = (),
+    model: str | os.PathLike[str] | None = None,
+    heads: int | None = None,
+    tagger: Tagger | None = None,
+    settings: Settings = SETTINGS,
+    resume: bool = False,
+    progress: bool = True,
+) -> Trained:
+    """Train a model with QKV pooling whose dot product is the number of shared nouns; the truth is kept beside it.
+
+    `truth-train.jsonl` and `truth-test.jsonl` in the folder hold every pair's matches; `read_truth` reads them.
+    """
+    if not pairs:
+        raise BadInput("Expected at least one pair to train on.")
+    torch.manual_seed(settings.seed)
+    known = noun_truth([*pairs, *test], tagger)
+    train, held_out = known[: len(pairs)], known[len(pairs) :]
+    made = with_qkv_pooling(open_model(model), heads)
+    trained = fit(
+        made,
+        PairLoss(made, "dot"),
+        {
+            "left": [truth.left for truth in train],
+            "right": [truth.right for truth in train],
+            "label": [float(truth.score) for truth in train],
+        },
+        Path(folder),
+        asked={"kind": "nouns", "model": str(model) if model else None, "heads": heads},
+        settings=settings,
+        measure=(lambda now: fit_of(now, held_out)) if held_out else None,
+        resume=resume,
+        progress=progress,
+    )
+    for name, truths in (("train", train), ("test", held_out)):
+        write_truth(truths, Path(folder) / f"truth-{name}.jsonl")
+    return trained
+
+
+def with_qkv_pooling(model: SentenceTransformer, heads: int | None = None) -> SentenceTransformer:
+    """The model's transformer under a QKV pooling yet to be trained, compared by dot product."""
+    first = model[0]
+    config = first.auto_model.config.get_text_config()
+    pooling = QKVPooling(int(config.hidden_size), heads or int(config.num_attention_heads))
+    return SentenceTransformer(modules=[first, pooling], device=str(model.device), similarity_fn_name="dot")
+
+
+def fit_of(model: SentenceTransformer, truths: Sequence[Truth]) -> dict[str, float]:
+    """Rank correlation and mean squared error of the predicted numbers."""
+    found = similarities(model, [(truth.left, truth.right) for truth in truths])
+    true = np.array([truth.score for truth in truths], dtype=float)
+    return {"spearman": float(spearmanr(found, true).statistic), "mse": float(((found - true) ** 2).mean())}
+
+
+def write_truth(truths: Sequence[Truth], path: Path) -> None:
+    lines = [json.dumps(truth._asdict(), ensure_ascii=False) for truth in truths]
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def read_truth(path: str | os.PathLike[str]) -> list[Truth]:
+    """What `train_nouns` keeps beside a model."""
+    rows = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
+    return [
+        Truth(row["left"], row["right"], tuple((tuple(one), tuple(other)) for one, other in row["matches"]))
+        for row in rows
+    ]

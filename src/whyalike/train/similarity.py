@@ -1,0 +1,136 @@
+"""The four configurations of the Siamese paper (Möller et al. 2024, Table 1): shelf, tuned, exact, dot."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float, Int
+from scipy.stats import spearmanr
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Normalize
+from torch import Tensor, nn
+
+from whyalike.encoders.load import open_model
+from whyalike.encoders.modules import Shift
+from whyalike.errors import BadInput, unknown
+from whyalike.train.losses import PairLoss, similarities
+from whyalike.train.trainer import Settings, Trained, fit
+
+Configuration = Literal["tuned", "exact", "dot"]
+CONFIGURATIONS: dict[str, str] = {
+    "tuned": "trained as it is, cosine",
+    "exact": "embeddings shifted by their reference's, cosine: the matrix of integrated Jacobians alone adds up",
+    "dot": "embeddings shifted by their reference's, dot product",
+}
+Pairs = Sequence[tuple[str, str]]
+
+
+def train_similarity(
+    pairs: Pairs,
+    scores: Sequence[float],
+    folder: str | os.PathLike[str],
+    *,
+    model: str | os.PathLike[str] | None = None,
+    configuration: Configuration = "exact",
+    dev: tuple[Pairs, Sequence[float]] | None = None,
+    settings: Settings | None = None,
+    resume: bool = False,
+    progress: bool = True,
+) -> Trained:
+    """Train a model to score pairs, scores from 0 to 1, by mean squared error.
+
+    With ``dev`` its rank correlation (Spearman) is measured after each epoch.
+    """
+    if configuration not in CONFIGURATIONS:
+        raise unknown("configuration", configuration, CONFIGURATIONS)
+    check_scores(pairs, scores)
+    settings = settings or Settings()
+    torch.manual_seed(settings.seed)
+    made = prepared(model, configuration)
+    similarity: Any = made.similarity_fn_name
+    return fit(
+        made,
+        PairLoss(made, similarity),
+        {
+            "left": [left for left, _ in pairs],
+            "right": [right for _, right in pairs],
+            "label": list(map(float, scores)),
+        },
+        Path(folder),
+        asked={"kind": "similarity", "configuration": configuration, "model": str(model) if model else None},
+        settings=settings,
+        measure=None if dev is None else lambda trained: {"spearman": spearman(trained, *dev)},
+        resume=resume,
+        progress=progress,
+    )
+
+
+def prepared(model: str | os.PathLike[str] | None, configuration: Configuration) -> SentenceTransformer:
+    """A model ready to be trained in a configuration."""
+    made = open_model(model)
+    if configuration == "tuned":
+        return made
+    stages = list(made)
+    while isinstance(stages[-1], Normalize):
+        stages.pop()  # a shift after a normalisation would not be the paper's
+    if any(isinstance(stage, Shift) for stage in stages):
+        raise BadInput("The model is shifted by its reference already. Train it as it is: configuration 'tuned'.")
+    longest = made.max_seq_length or 512
+    shift = Shift(int(made.get_embedding_dimension() or 0), longest)
+    shift.live = LiveReferences(made, stages)
+    similarity: Any = "dot" if configuration == "dot" else "cosine"
+    return SentenceTransformer(modules=[*stages, shift], device=str(made.device), similarity_fn_name=similarity)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LiveReferences:
+    """Embeddings of references, as the stages of a model make them with their weights of the moment.
+
+    Word embeddings are handed over instead of ids: models that derive positions from ids (RoBERTa, MPNet) would give padding
+    odd ones; this way a reference has the positions of a text.
+    """
+
+    model: SentenceTransformer
+    stages: list[nn.Module]
+
+    def __call__(self, lengths: Int[Tensor, "batch"]) -> Float[Tensor, "batch dim"]:
+        distinct, where = lengths.unique(return_inverse=True)
+        tokenizer = self.model.tokenizer
+        special = tokenizer("a", return_special_tokens_mask=True)
+        ids, own = special["input_ids"], special["special_tokens_mask"]
+        first, last = ids[: own.index(0)], ids[len(own) - own[::-1].index(0) :]
+        rows = torch.full((len(distinct), int(distinct.max())), int(tokenizer.pad_token_id), device=lengths.device)
+        for row, length in zip(rows, distinct.tolist(), strict=True):
+            if length >= len(first) + len(last):
+                row[: len(first)] = torch.tensor(first)
+                row[length - len(last) : length] = torch.tensor(last)
+        mask = (torch.arange(rows.shape[1], device=lengths.device) < distinct[:, None]).long()
+        words = self.stages[0].auto_model.get_input_embeddings()  # type: ignore[operator,union-attr]
+        features: dict[str, Any] = {"inputs_embeds": words(rows), "attention_mask": mask}
+        for stage in self.stages:
+            features = stage(features)
+        return features["sentence_embedding"][where]
+
+
+def spearman(model: SentenceTransformer, pairs: Pairs, scores: Sequence[float]) -> float:
+    """Rank correlation of the model's own similarity with the scores."""
+    return float(spearmanr(similarities(model, pairs), scores).statistic)
+
+
+def check_scores(pairs: Pairs, scores: Sequence[float]) -> None:
+    if len(pairs) != len(scores) or not pairs:
+        raise BadInput(
+            f"Expected one score for each pair, and at least one; got {len(pairs)} pairs, {len(scores)} scores."
+        )
+    for number, ((left, right), score) in enumerate(zip(pairs, scores, strict=True), 1):
+        if not (left.strip() and right.strip()):
+            raise BadInput(f"Pair {number} has an empty text. Mend or drop it.")
+        if not 0 <= score <= 1:  # also where it is no number
+            raise BadInput(
+                f"Pair {number} has the score {score!r}; expected 0 to 1. Scale your scores, or mend the row."
+            )

@@ -1,0 +1,229 @@
+"""What every kind of training shares: settings, the loop, checkpoints, the record. The only door to `datasets`.
+
+The loop is sentence-transformers' own trainer. A run that was killed is taken up at its last checkpoint and ends with the
+same weights as one that was not. A finished model is a folder in sentence-transformers' format, with `training.json`
+beside it: what was asked, and how the loss went.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from torch import nn
+from tqdm import tqdm
+from transformers import TrainerCallback, TrainerControl, TrainerState
+from transformers.trainer_callback import PrinterCallback
+
+from whyalike import __version__
+from whyalike.errors import BadInput, MissingExtra
+
+try:
+    from datasets import Dataset, disable_progress_bars
+    from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+except ImportError as missing:
+    raise MissingExtra("datasets", "training", "train") from missing
+
+Measure = Callable[[SentenceTransformer], dict[str, float]]
+CHECKPOINTS = "checkpoints"
+RECORD = "training.json"
+LOSS = "loss.safetensors"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to train. The defaults are those of the Siamese paper's appendix A."""
+
+    epochs: float = 5.0
+    batch_size: int = 16
+    learning_rate: float = 2e-5
+    weight_decay: float = 0.1
+    warmup: float = 0.1  # share of all steps
+    seed: int = 0
+    checkpoint_every: int = 200  # steps
+    max_steps: int | None = None  # instead of epochs
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "learning_rate", "checkpoint_every"):
+            if not getattr(self, name) > 0:
+                raise BadInput(f"{name} should be above 0; got {getattr(self, name)!r}.")
+        if not 0 <= self.warmup < 1:
+            raise BadInput(f"warmup is a share of all steps, from 0 up to 1; got {self.warmup!r}.")
+        if self.max_steps is not None and self.max_steps <= 0:
+            raise BadInput(f"max_steps should be above 0; got {self.max_steps!r}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A finished run: where the model lies, and what was seen on the way."""
+
+    folder: Path
+    losses: tuple[tuple[int, float], ...]  # step, mean loss since the last one listed
+    measured: tuple[dict[str, float], ...]  # on the development set, after each epoch
+    asked: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "version": __version__,
+            "asked": dict(self.asked),
+            "losses": [list(each) for each in self.losses],
+            "measured": list(self.measured),
+        }
+
+
+def fit(
+    model: SentenceTransformer,
+    loss: nn.Module,
+    columns: Mapping[str, list[Any]],
+    folder: Path,
+    *,
+    asked: Mapping[str, Any],
+    settings: Settings,
+    measure: Measure | None = None,
+    resume: bool = False,
+    progress: bool = True,
+) -> Trained:
+    """Train a model on a table and save it in ``folder``.
+
+    ``asked`` is recorded, and must be the same when a run is taken up again with ``resume``.
+    """
+    asked = json.loads(json.dumps({**asked, "settings": asdict(settings), "rows": len(next(iter(columns.values())))}))
+    checkpoint = _prepare(folder, asked, resume)
+    disable_progress_bars()
+    watcher = _Watcher(model, loss, measure, progress)
+    if checkpoint is not None:
+        _load_own(loss, Path(checkpoint))
+    trainer = SentenceTransformerTrainer(
+        model=model,
+        args=_arguments(folder / CHECKPOINTS, settings, len(next(iter(columns.values())))),
+        train_dataset=Dataset.from_dict(dict(columns)),
+        loss=loss,
+        callbacks=[watcher],
+    )
+    trainer.remove_callback(PrinterCallback)
+    trainer.train(resume_from_checkpoint=checkpoint)
+    history = [(int(row["step"]), float(row["loss"])) for row in trainer.state.log_history if "loss" in row]
+    measured = [
+        {name: value for name, value in row.items() if name.startswith("dev_") or name == "epoch"}
+        for row in trainer.state.log_history
+        if any(name.startswith("dev_") for name in row)
+    ]
+    trained = Trained(folder, tuple(history), tuple(measured), asked)
+    model.eval()
+    model.save(str(folder), create_model_card=False)
+    (folder / RECORD).write_text(json.dumps(trained.to_dict(), indent=1) + "\n", encoding="utf-8")
+    shutil.rmtree(folder / CHECKPOINTS)
+    return trained
+
+
+def load_record(folder: Path) -> Trained:
+    """What `fit` wrote beside a model."""
+    found = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    losses = tuple((int(step), float(loss)) for step, loss in found["losses"])
+    return Trained(folder, losses, tuple(found["measured"]), found["asked"])
+
+
+def _prepare(folder: Path, asked: Mapping[str, Any], resume: bool) -> str | None:
+    """The last checkpoint to go on from, or None; refuses a folder that holds something else."""
+    state = folder / CHECKPOINTS / "asked.json"
+    if not folder.exists() or not any(folder.iterdir()):
+        state.parent.mkdir(parents=True, exist_ok=True)
+        state.write_text(json.dumps(asked), encoding="utf-8")
+        return None
+    if not state.is_file():
+        raise BadInput(f"{folder} exists and is no unfinished training. Give another folder, or empty this one.")
+    if not resume:
+        raise BadInput(f"{folder} holds an unfinished training. Take it up again with resume, or give another folder.")
+    before = json.loads(state.read_text(encoding="utf-8"))
+    differing = sorted(key for key in {*before, *asked} if before.get(key) != asked.get(key))
+    if differing:
+        raise BadInput(
+            f"{folder} holds a training that was asked for differently: {differing[0]} was {before.get(differing[0])!r}, "
+            f"now {asked.get(differing[0])!r}. Resume it as it was begun, or give another folder."
+        )
+    found = sorted((folder / CHECKPOINTS).glob("checkpoint-*"), key=lambda each: int(each.name.rsplit("-", 1)[1]))
+    whole = [each for each in found if (each / "trainer_state.json").is_file()]  # written last
+    return str(whole[-1]) if whole else None
+
+
+def _arguments(folder: Path, settings: Settings, rows: int) -> SentenceTransformerTrainingArguments:
+    steps = settings.max_steps or max(1, round(settings.epochs * -(-rows // settings.batch_size)))
+    return SentenceTransformerTrainingArguments(
+        output_dir=str(folder),
+        num_train_epochs=settings.epochs,
+        max_steps=settings.max_steps or -1,
+        per_device_train_batch_size=settings.batch_size,
+        learning_rate=settings.learning_rate,
+        weight_decay=settings.weight_decay,
+        warmup_steps=round(settings.warmup * steps),
+        lr_scheduler_type="linear",
+        seed=settings.seed,
+        save_strategy="steps",
+        save_steps=settings.checkpoint_every,
+        save_total_limit=2,
+        logging_strategy="steps",
+        logging_steps=max(1, steps // 40),
+        report_to="none",
+        disable_tqdm=True,
+        use_cpu=not torch.cuda.is_available(),
+        dataloader_pin_memory=False,
+    )
+
+
+class _Watcher(TrainerCallback):
+    """The progress bar, and the measure after each epoch."""
+
+    def __init__(self, model: SentenceTransformer, loss: nn.Module, measure: Measure | None, progress: bool) -> None:
+        self.model, self.loss, self.measure, self.progress = model, loss, measure, progress
+        self.bar: Any = None
+
+    def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        self.bar = tqdm(total=state.max_steps, initial=state.global_step, desc="Training", disable=not self.progress)
+
+    def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        self.bar.update(state.global_step - self.bar.n)
+
+    def on_log(self, args: Any, state: TrainerState, control: TrainerControl, logs: Any = None, **kwargs: Any) -> None:
+        if logs and "loss" in logs:
+            self.bar.set_postfix_str(f"loss {logs['loss']:.4f}")
+
+    def on_epoch_end(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        if self.measure is None:
+            return
+        training = self.model.training
+        self.model.eval()
+        random = torch.get_rng_state()  # measuring must not change what is drawn next
+        found = {f"dev_{name}": value for name, value in self.measure(self.model).items()}
+        torch.set_rng_state(random)
+        self.model.train(training)
+        state.log_history.append({"step": state.global_step, "epoch": round(state.epoch or 0.0, 3), **found})
+        self.bar.write(
+            "  ".join([f"epoch {state.epoch:.0f}", *(f"{name} {value:.4f}" for name, value in found.items())]),
+            file=sys.stderr,
+        )
+
+    def on_save(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        if own := _own(self.loss):
+            save_file(own, Path(args.output_dir) / f"checkpoint-{state.global_step}" / LOSS)
+
+    def on_train_end(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        self.bar.close()
+
+
+def _own(loss: nn.Module) -> dict[str, torch.Tensor]:
+    """What a loss learns beside its model, such as the head of a language model: the trainer's checkpoints leave it out."""
+    found = loss.state_dict()
+    return {name: tensor.contiguous() for name, tensor in found.items() if not name.startswith("model.")}
+
+
+def _load_own(loss: nn.Module, checkpoint: Path) -> None:
+    if _own(loss):
+        loss.load_state_dict(load_file(checkpoint / LOSS), strict=False)

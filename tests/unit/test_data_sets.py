@@ -1,0 +1,119 @@
+"""Tables from files: every format, and every bad row named before anything else is done."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as arrow
+import pyarrow.parquet
+import pytest
+
+from whyalike.data_sets import DATA_SETS, read_scored_pairs, read_table
+from whyalike.errors import BadInput, UnknownName
+
+ROWS = [
+    {"left": 'A "man", plays.', "right": "Musik äöü\u2028x", "score": 2.5},
+    {"left": "b", "right": "c", "score": 0.0},
+]
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    if path.suffix == ".parquet":
+        arrow.parquet.write_table(arrow.Table.from_pylist(rows), path)
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    else:
+        mark = "," if path.suffix == ".csv" else "\t"
+        quoted = [mark.join('"' + str(value).replace('"', '""') + '"' for value in row.values()) for row in rows]
+        path.write_text("\n".join([mark.join(rows[0]), *quoted]) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
+def test_every_format_gives_the_same_rows(ending: str, tmp_path: Path) -> None:
+    path = write(tmp_path / f"pairs.{ending}", ROWS)
+    pairs, scores = read_scored_pairs(path, scores=(0, 5))
+    assert pairs == [(row["left"], row["right"]) for row in ROWS]
+    assert scores == [0.5, 0.0]
+    renamed = write(tmp_path / f"other.{ending}", [{"q": row["left"], **row} for row in ROWS])
+    assert read_table(renamed, ("left",), {"left": "q"}).column("left") == [row["left"] for row in ROWS]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"left": ""}, "Row 2 of pairs.jsonl has an empty 'left'"),
+        ({"right": None}, "Row 2 of pairs.jsonl has an empty 'right'"),
+        ({"score": "high"}, "Row 2 of pairs.jsonl has the score 'high'"),
+        ({"score": float("nan")}, "Row 2 of pairs.jsonl has the score nan"),
+        ({"score": 7}, "has the score 7; expected 0 to 5"),
+    ],
+)
+def test_a_bad_row_is_named(change: dict[str, Any], message: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "pairs.jsonl", [ROWS[0], ROWS[1] | change])
+    with pytest.raises(BadInput, match=message):
+        read_scored_pairs(path, scores=(0, 5))
+
+
+def test_a_file_that_is_no_table_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="has no column 'score'"):
+        read_scored_pairs(write(tmp_path / "a.csv", [{"left": "a", "right": "b"}]))
+    for name, content, message in (
+        ("a.jsonl", "{", "Line 1 of a.jsonl is not JSON"),
+        ("b.jsonl", "[1]", "is list; expected one object"),
+        ("c.csv", "left,right,score\n", "has no rows"),
+        ("d.xlsx", "x", "ends in '.xlsx'"),
+    ):
+        (tmp_path / name).write_text(content)
+        with pytest.raises(BadInput, match=message):
+            read_scored_pairs(tmp_path / name)
+    with pytest.raises(UnknownName, match="no file or data set 'stsb-xx-train'"):
+        read_table("stsb-xx-train", ("left",))
+    with pytest.raises(BadInput, match="The range of scores should rise"):
+        read_scored_pairs(write(tmp_path / "e.csv", ROWS), scores=(5, 0))
+
+
+def test_a_data_set_that_is_not_here_says_where_it_was_looked_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("WHYALIKE_DATA", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInput, match="Set WHYALIKE_DATA"):
+        read_table("stsb-en-train", ("left",))
+
+
+COUNTS = {
+    "stsb-en-train": 5749,
+    "stsb-de-test": 1379,
+    "sick-train": 4500,
+    "sick-test": 4927,
+    "qqp": 10_000,
+    "fashion": 100,
+}
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("name", DATA_SETS)
+def test_every_data_set_is_read(name: str) -> None:
+    if not os.environ.get("WHYALIKE_DATA"):
+        pytest.skip("Set WHYALIKE_DATA to the folder of the data sets.")
+    needed = tuple(DATA_SETS[name].columns)
+    table = read_table(name, needed)
+    assert len(table) == COUNTS.get(name, len(table))
+    assert len(table) > 10
+    assert table.dropped <= 1
+    if "score" in needed:
+        assert all(table.scores[0] <= score <= table.scores[1] for score in table.column("score"))
+
+
+@pytest.mark.real
+def test_biosses_has_a_hundred_pairs() -> None:
+    if not os.environ.get("WHYALIKE_DATA"):
+        pytest.skip("Set WHYALIKE_DATA to the folder of the data sets.")
+    assert (
+        sum(len(read_table(f"biosses-{split}", ("left", "right", "score"))) for split in ("train", "dev", "test"))
+        == 100
+    )
