@@ -293,7 +293,7 @@ def test_what_cannot_be_trained_is_refused(folder: str, tmp_path: Path) -> None:
 def test_the_commands_train_from_files(folder: str, tmp_path: Path) -> None:
     rows = "".join(f"{left}\t{right}\t{5 * score}\n" for (left, right), score in zip(PAIRS, SCORES, strict=True))
     (tmp_path / "pairs.tsv").write_text("question\tanswer\tscore\n" + rows)
-    quick = ["--model", folder, "--max-steps", "3", "--batch-size", "8"]
+    quick = ["--model", folder, "--set", "max_steps=3", "--set", "batch_size=8"]
     names = ["--column", "left=question", "--column", "right=answer"]
     pairs = str(tmp_path / "pairs.tsv")
 
@@ -314,5 +314,9 @@ def test_the_commands_train_from_files(folder: str, tmp_path: Path) -> None:
     assert "the model is in" in run("student", str(tmp_path / "student"), *parallel, *names, *quick)
     with pytest.raises(BadInput, match="NAME=COLUMN"):
         run("nouns", str(tmp_path / "x"), "--data", pairs, "--column", "left")
+    with pytest.raises(UnknownName, match="no setting of a training 'speed'"):
+        run("nouns", str(tmp_path / "x"), "--data", pairs, *names, "--set", "speed=9")
+    with pytest.raises(BadInput, match="seed should be a number"):
+        run("nouns", str(tmp_path / "x"), "--data", pairs, *names, "--set", "seed=first")
     with pytest.raises(BadInput, match="both --lowest and --highest"):
         run("similarity", str(tmp_path / "x"), "--data", pairs, "--lowest", "0", *names)

@@ -15,6 +15,7 @@ from whyalike.errors import BadInput, unknown
 
 if TYPE_CHECKING:
     from whyalike.methods import Method
+    from whyalike.train.trainer import Settings as Training
 
 
 class By(StrEnum):
@@ -120,3 +121,17 @@ def _setting(setting: str) -> tuple[str, str, Any]:
         return owner, key, ast.literal_eval(value)
     except (ValueError, SyntaxError):
         return owner, key, value
+
+
+def training_settings(defaults: Training, epochs: float | None, settings: list[str] | None) -> Training:
+    """A training's settings with those that were given; whatever it does not take is refused."""
+    changed: dict[str, Any] = {} if epochs is None else {"epochs": epochs}
+    known = [each.name for each in fields(defaults)]
+    for setting in settings or ():
+        _, key, value = _setting(setting)
+        if key not in known:
+            raise unknown("setting of a training", key, known)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise BadInput(f"{key} should be a number; got {value!r}.")
+        changed[key] = value
+    return replace(defaults, **changed)

@@ -13,7 +13,7 @@ from whyalike.cli import given
 from whyalike.errors import BadInput
 
 if TYPE_CHECKING:
-    from whyalike.train.trainer import Settings, Trained
+    from whyalike.train.trainer import Trained
 
 app = typer.Typer(
     help="Train encoders that can be explained, on your own files or on data sets by name.",
@@ -37,13 +37,14 @@ Column = Annotated[
     typer.Option("--column", help="What your file calls a column, such as `left=question`. Can be repeated."),
 ]
 Epochs = Annotated[float | None, typer.Option(help="Times through the data.")]
-Batch = Annotated[int | None, typer.Option("--batch-size", help="Pairs in a step.")]
-Rate = Annotated[float | None, typer.Option("--learning-rate", help="Of AdamW, after the warm-up.")]
-Decay = Annotated[float | None, typer.Option("--weight-decay", help="Of AdamW.")]
-Warmup = Annotated[float | None, typer.Option(help="Share of the steps in which the learning rate rises.")]
-Steps = Annotated[int | None, typer.Option("--max-steps", help="Stop after so many steps.")]
-Every = Annotated[int | None, typer.Option("--checkpoint-every", help="Steps between checkpoints.")]
-Seed = Annotated[int | None, typer.Option(help="Of everything that is drawn.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        help="A setting: batch_size, learning_rate, weight_decay, warmup, max_steps, checkpoint_every or seed, as in "
+        "`batch_size=32`. Can be repeated.",
+    ),
+]
 Resume = Annotated[bool, typer.Option("--resume", help="Take up a training that was interrupted.")]
 
 
@@ -59,13 +60,7 @@ def similarity(
     model: given.Model = None,
     column: Column = None,
     epochs: Epochs = None,
-    batch_size: Batch = None,
-    learning_rate: Rate = None,
-    weight_decay: Decay = None,
-    warmup: Warmup = None,
-    max_steps: Steps = None,
-    checkpoint_every: Every = None,
-    seed: Seed = None,
+    settings: Set = None,
     resume: Resume = False,
 ) -> None:
     """Train a model on scored pairs: tuned as it is, or shifted by its reference so that attributions are exact.
@@ -89,7 +84,7 @@ def similarity(
     from whyalike.train.trainer import Settings
 
     if configuration is not Configuration.shelf:
-        settings = _settings(Settings(), **_given(locals()))
+        chosen = given.training_settings(Settings(), epochs, settings)
         name: Any = configuration.value
         train_similarity(
             *read["data"],
@@ -97,7 +92,7 @@ def similarity(
             model=model,
             configuration=name,
             dev=read.get("dev"),
-            settings=settings,
+            settings=chosen,
             resume=resume,
         )
         model = str(folder)
@@ -116,13 +111,7 @@ def nouns(
     model: given.Model = None,
     column: Column = None,
     epochs: Epochs = None,
-    batch_size: Batch = None,
-    learning_rate: Rate = None,
-    weight_decay: Decay = None,
-    warmup: Warmup = None,
-    max_steps: Steps = None,
-    checkpoint_every: Every = None,
-    seed: Seed = None,
+    settings: Set = None,
     resume: Resume = False,
 ) -> None:
     """Train a model, with QKV pooling, to count the nouns two texts share: a task whose true explanation is known.
@@ -142,7 +131,7 @@ def nouns(
     from whyalike.encoders.load import open_model
     from whyalike.train.nouns import SETTINGS, fit_of, read_truth, train_nouns
 
-    settings = _settings(SETTINGS, **_given(locals()))
+    chosen = given.training_settings(SETTINGS, epochs, settings)
     train_nouns(
         pairs,
         folder,
@@ -150,7 +139,7 @@ def nouns(
         model=model,
         heads=heads,
         tagger=spacy_tagger(tagger or ENGLISH),
-        settings=settings,
+        settings=chosen,
         resume=resume,
     )
     made = open_model(folder)
@@ -167,13 +156,7 @@ def catalog(
     model: given.Model = None,
     column: Column = None,
     epochs: Epochs = None,
-    batch_size: Batch = None,
-    learning_rate: Rate = None,
-    weight_decay: Decay = None,
-    warmup: Warmup = None,
-    max_steps: Steps = None,
-    checkpoint_every: Every = None,
-    seed: Seed = None,
+    settings: Set = None,
     resume: Resume = False,
 ) -> None:
     """Go on training a model with a catalogue's titles and descriptions, as RecoBERT does.
@@ -184,8 +167,8 @@ def catalog(
     _quiet()
     from whyalike.train.catalog import SETTINGS, train_catalog
 
-    settings = _settings(SETTINGS, **_given(locals()))
-    _told(train_catalog(items, folder, model=model, settings=settings, resume=resume))
+    chosen = given.training_settings(SETTINGS, epochs, settings)
+    _told(train_catalog(items, folder, model=model, settings=chosen, resume=resume))
 
 
 @app.command("similar")
@@ -223,13 +206,7 @@ def student(
     model: given.Model = None,
     column: Column = None,
     epochs: Epochs = None,
-    batch_size: Batch = None,
-    learning_rate: Rate = None,
-    weight_decay: Decay = None,
-    warmup: Warmup = None,
-    max_steps: Steps = None,
-    checkpoint_every: Every = None,
-    seed: Seed = None,
+    settings: Set = None,
     resume: Resume = False,
 ) -> None:
     """Distil a model into another language: both texts of a parallel pair are embedded as the teacher embeds the first.
@@ -240,8 +217,8 @@ def student(
     _quiet()
     from whyalike.train.student import SETTINGS, train_student
 
-    settings = _settings(SETTINGS, **_given(locals()))
-    _told(train_student(parallel, folder, teacher=teacher, student=model, settings=settings, resume=resume))
+    chosen = given.training_settings(SETTINGS, epochs, settings)
+    _told(train_student(parallel, folder, teacher=teacher, student=model, settings=chosen, resume=resume))
 
 
 def _parallel(source: str, target: str, columns: dict[str, str]) -> list[tuple[str, str]]:
@@ -281,22 +258,6 @@ def _range(lowest: float | None, highest: float | None) -> tuple[float, float] |
     if (lowest is None) != (highest is None):
         raise BadInput("Give both --lowest and --highest, or neither.")
     return None if lowest is None or highest is None else (lowest, highest)
-
-
-SETTINGS = (
-    "epochs", "batch_size", "learning_rate", "weight_decay", "warmup", "max_steps", "checkpoint_every", "seed",
-)  # fmt: skip
-
-
-def _given(options: dict[str, Any]) -> dict[str, Any]:
-    """Those of a command's options that are settings of a training, and were given."""
-    return {name: options[name] for name in SETTINGS if options[name] is not None}
-
-
-def _settings(defaults: Settings, **changed: Any) -> Settings:
-    from dataclasses import replace
-
-    return replace(defaults, **changed)
 
 
 def _quiet() -> None:
