@@ -31,6 +31,7 @@ from whyalike.evaluate.significance import almost_stochastic_order
 from whyalike.train import catalog, nouns, similarity, student
 from whyalike.train.losses import similarities
 from whyalike.train.trainer import RECORD, Settings, load_record
+from whyalike.truth import read_truth
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -135,7 +136,7 @@ def run_nouns(given: argparse.Namespace) -> dict[str, Any]:
     )
     model = open_model(folder)
     for name in ("train", "test"):
-        truth = nouns.read_truth(folder / f"truth-{name}.jsonl")
+        truth = read_truth(folder / f"truth-{name}.jsonl")
         counts = np.bincount([each.score for each in truth])
         found[name] = {**nouns.fit_of(model, truth), "pairs by number of matches": counts.tolist()}
     return found

@@ -92,7 +92,7 @@ def read_table(
     must be finite numbers; the first bad row is named.
     """
     known = DATA_SETS.get(str(source)) if not Path(source).exists() else None
-    path = _find(known) if known else Path(source)
+    path = data_folder(known.file) if known else Path(source)
     if not path.is_file():
         raise unknown("file or data set", str(source), DATA_SETS)
     called = {name: name for name in needed} | dict(known.columns if known else {}) | dict(columns or {})
@@ -152,14 +152,15 @@ def _value(name: str, value: Any, path: Path, number: int) -> Any:
     return text
 
 
-def _find(data_set: DataSet) -> Path:
+def data_folder(file: str) -> Path:
+    """Where a file of the public data sets lies."""
     folders = [Path(os.environ["WHYALIKE_DATA"])] if "WHYALIKE_DATA" in os.environ else []
     folders.append(Path.cwd().parent / "shared" / "data")
     for folder in folders:
-        if (folder / data_set.file).is_file():
-            return folder / data_set.file
+        if (folder / file).is_file():
+            return folder / file
     raise BadInput(
-        f"The data set's file {data_set.file!r} was not found under {' or '.join(map(str, folders))}. "
+        f"The data set's file {file!r} was not found under {' or '.join(map(str, folders))}. "
         "Set WHYALIKE_DATA to the folder that holds the data sets, or give a file of your own."
     )
 

@@ -35,6 +35,13 @@ def test_every_command_is_in_the_readme() -> None:
     assert all(f"whyalike {name}" in (ROOT / "README.md").read_text() for name in commands)
 
 
+def test_every_measure_is_in_the_documents() -> None:
+    from whyalike.evaluate.run import MEASURES
+
+    assert all(f"`{name}`" in (ROOT / "docs/evaluation.md").read_text() for name in MEASURES)
+    assert all(measure.name == name for name, measure in MEASURES.items())
+
+
 def test_every_kind_of_training_is_in_the_documents() -> None:
     (group,) = [group for group in app.registered_groups if group.name == "train"]
     text = (ROOT / "docs/training.md").read_text()
@@ -43,14 +50,21 @@ def test_every_kind_of_training_is_in_the_documents() -> None:
 
 def test_heavy_libraries_have_one_door() -> None:
     doors = {
-        "altair": {"render/figure.py"},
-        "vl_convert": {"render/figure.py"},
+        "altair": {"evaluate/page.py", "render/figure.py"},
+        "vl_convert": {"evaluate/page.py", "render/figure.py"},
         "sentencex": {"encoders/tokens.py"},
-        "sklearn": {"methods/first_order.py"},
-        "scipy": {"comparison.py", "evaluate/significance.py", "train/nouns.py", "train/similarity.py"},
+        "sklearn": {"evaluate/human.py", "methods/first_order.py"},
+        "scipy": {
+            "comparison.py",
+            "evaluate/agreement.py",
+            "evaluate/run.py",
+            "evaluate/significance.py",
+            "train/nouns.py",
+            "train/similarity.py",
+        },
         "spacy": {"analysis/annotate.py", "word_vectors.py"},
         "datasets": {"train/trainer.py"},
-        "pyarrow": {"data_sets.py"},
+        "pyarrow": {"data_sets.py", "evaluate/page.py"},
         "fastapi": {"server/app.py"},
         "pydantic": {"server/schemas.py"},
         "uvicorn": {"server/listen.py"},

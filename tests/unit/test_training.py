@@ -22,6 +22,7 @@ from whyalike.encoders.modules import QKVPooling, Shift
 from whyalike.errors import BadInput, UnknownName
 from whyalike.train import catalog, losses, nouns, similarity, student
 from whyalike.train.trainer import CHECKPOINTS, Settings, Trained, load_record
+from whyalike.truth import Truth, read_truth
 
 SUBJECTS, VERBS, PLACES = (
     ("man", "woman", "child", "dog", "cat"),
@@ -210,7 +211,7 @@ def test_the_truth_about_nouns_is_the_one_stated(folder: str) -> None:
         }
     split = whyalike.explain("berlin", "a guitars on Berlin", encoder=encoder)  # unknown words are one token here
     assert nouns.noun_truth([("berlin", "a guitars on Berlin")], tag)[0].matrix(split.left, split.right).sum() == 1
-    pieces = nouns.Truth("unmaner", "unmaner", (((0, 7), (0, 7)),))
+    pieces = Truth("unmaner", "unmaner", (((0, 7), (0, 7)),))
     e = whyalike.explain("uner uner", "uner", encoder=encoder)
     shared = pieces._replace(matches=(((0, 4), (0, 4)), ((5, 9), (0, 4)))).matrix(e.left, e.right)
     assert len(e.left) > 4  # made of pieces
@@ -220,8 +221,8 @@ def test_the_truth_about_nouns_is_the_one_stated(folder: str) -> None:
 
 def test_the_truth_is_kept_beside_the_model(folder: str, tmp_path: Path) -> None:
     train("nouns", folder, tmp_path / "out")
-    assert nouns.read_truth(tmp_path / "out/truth-train.jsonl") == nouns.noun_truth(PAIRS, tag)
-    assert len(nouns.read_truth(tmp_path / "out/truth-test.jsonl")) == 5
+    assert read_truth(tmp_path / "out/truth-train.jsonl") == nouns.noun_truth(PAIRS, tag)
+    assert len(read_truth(tmp_path / "out/truth-test.jsonl")) == 5
 
 
 def test_catalogue_pairs_are_half_own_half_mixed() -> None:
@@ -314,7 +315,7 @@ def test_the_commands_train_from_files(folder: str, tmp_path: Path) -> None:
     assert "the model is in" in run("student", str(tmp_path / "student"), *parallel, *names, *quick)
     with pytest.raises(BadInput, match="NAME=COLUMN"):
         run("nouns", str(tmp_path / "x"), "--data", pairs, "--column", "left")
-    with pytest.raises(UnknownName, match="no setting of a training 'speed'"):
+    with pytest.raises(UnknownName, match="no setting 'speed'"):
         run("nouns", str(tmp_path / "x"), "--data", pairs, *names, "--set", "speed=9")
     with pytest.raises(BadInput, match="seed should be a number"):
         run("nouns", str(tmp_path / "x"), "--data", pairs, *names, "--set", "seed=first")

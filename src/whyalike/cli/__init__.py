@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from whyalike.cli import compare, contrast, explain, methods, models, serve, train
+from whyalike.cli import compare, contrast, evaluate, explain, methods, models, serve, train
 from whyalike.errors import WhyalikeError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
 app.command("explain")(explain.command)
 app.command("compare")(compare.command)
 app.command("contrast")(contrast.command)
+app.command("evaluate")(evaluate.command)
 app.command("methods")(methods.command)
 app.command("models")(models.command)
 app.command("serve")(serve.command)

@@ -124,14 +124,29 @@ def _setting(setting: str) -> tuple[str, str, Any]:
 
 
 def training_settings(defaults: Training, epochs: float | None, settings: list[str] | None) -> Training:
-    """A training's settings with those that were given; whatever it does not take is refused."""
-    changed: dict[str, Any] = {} if epochs is None else {"epochs": epochs}
-    known = [each.name for each in fields(defaults)]
+    """A training's settings with those that were given."""
+    return with_settings(defaults if epochs is None else replace(defaults, epochs=epochs), settings)
+
+
+def with_settings(value: Any, settings: list[str] | None) -> Any:
+    """A frozen value (a training's settings, a measure) with the fields that were given; what it does not have is refused,
+    and so is text where a number stands.
+    """
+    known = [each.name for each in fields(value) if not each.name.startswith("_")]
     for setting in settings or ():
-        _, key, value = _setting(setting)
+        _, key, new = _setting(setting)
         if key not in known:
-            raise unknown("setting of a training", key, known)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise BadInput(f"{key} should be a number; got {value!r}.")
-        changed[key] = value
-    return replace(defaults, **changed)
+            raise unknown("setting", key, known)
+        old = getattr(value, key)
+        if isinstance(old, int | float) and (isinstance(new, bool) != isinstance(old, bool) or isinstance(new, str)):
+            raise BadInput(f"{key} should be a number or a truth value, as in {key}={old}; got {new!r}.")
+        value = replace(value, **{key: new})
+    return value
+
+
+def columns(given: list[str] | None) -> dict[str, str]:
+    """What a file calls its columns: ``left=question``."""
+    found = dict(each.split("=", 1) for each in given or () if "=" in each)
+    if len(found) != len(given or ()):
+        raise BadInput(f"--column takes NAME=COLUMN, such as left=question; got {given}.")
+    return found

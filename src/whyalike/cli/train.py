@@ -74,7 +74,7 @@ def similarity(
 
     scores = _range(lowest, highest)
     read = {
-        name: read_scored_pairs(source, columns=_columns(column), scores=scores)
+        name: read_scored_pairs(source, columns=given.columns(column), scores=scores)
         for name, source in (("data", data), ("dev", dev), ("test", test))
         if source is not None
     }
@@ -121,7 +121,7 @@ def nouns(
     from whyalike.data_sets import read_table
 
     pairs, held_out = (
-        [(row["left"], row["right"]) for row in read_table(source, ("left", "right"), _columns(column)).rows]
+        [(row["left"], row["right"]) for row in read_table(source, ("left", "right"), given.columns(column)).rows]
         if source
         else []
         for source in (data, test)
@@ -129,7 +129,8 @@ def nouns(
     _quiet()
     from whyalike.analysis.annotate import ENGLISH, spacy_tagger
     from whyalike.encoders.load import open_model
-    from whyalike.train.nouns import SETTINGS, fit_of, read_truth, train_nouns
+    from whyalike.train.nouns import SETTINGS, fit_of, train_nouns
+    from whyalike.truth import read_truth
 
     chosen = given.training_settings(SETTINGS, epochs, settings)
     train_nouns(
@@ -213,7 +214,7 @@ def student(
 
     Example: `whyalike train student en-de --source stsb-en-train --target stsb-de-train`
     """
-    parallel = _parallel(source, target, _columns(column))
+    parallel = _parallel(source, target, given.columns(column))
     _quiet()
     from whyalike.train.student import SETTINGS, train_student
 
@@ -239,19 +240,12 @@ def _parallel(source: str, target: str, columns: dict[str, str]) -> list[tuple[s
 def _items(data: str, column: list[str] | None, most: int | None) -> list[Any]:
     from whyalike.data_sets import read_table
 
-    table = read_table(data, ("id", "title", "text"), _columns(column))
+    table = read_table(data, ("id", "title", "text"), given.columns(column))
     if table.dropped:
         Console(stderr=True).print(f"{table.dropped} items without title or description were left out.", style="yellow")
     from whyalike.train.catalog import Item
 
     return [Item(**row) for row in table.rows][:most]
-
-
-def _columns(given: list[str] | None) -> dict[str, str]:
-    found = dict(each.split("=", 1) for each in given or () if "=" in each)
-    if len(found) != len(given or ()):
-        raise BadInput(f"--column takes NAME=COLUMN, such as left=question; got {given}.")
-    return found
 
 
 def _range(lowest: float | None, highest: float | None) -> tuple[float, float] | None:

@@ -18,17 +18,22 @@ from whyalike.methods.tangents import states_at
 
 @dataclass(frozen=True, slots=True)
 class TokenEmbeddings(SecondOrder):
-    """``c_i`` is the hidden state of token i itself, so the matrix holds products of states (BiLRP paper, baseline (i))."""
+    """``c_i`` is the hidden state of token i itself, so the matrix holds products of states (BiLRP paper, baseline (i)).
+
+    With ``normalize`` a unit's state has length 1, and the matrix holds contextual cosines as BERTScore compares them.
+    """
 
     name: ClassVar[str] = "token_embeddings"
     summary: ClassVar[str] = "products of the hidden states themselves; no claim to add up"
     paper: ClassVar[str] = "Vasileiou & Eberle 2024, baseline"
     adds_up: ClassVar[bool] = False
     layer: int | None = 0
+    normalize: bool = False
 
     def images(self, encoder: Encoder, batch: Batch, cut: Cut, budget: int) -> Images:
         states, embedding = states_at(encoder, batch, self.layer_in(encoder))
         units = torch.einsum("ubt,bth->ubh", cut.masks, states.hidden)
+        units = torch.nn.functional.normalize(units, dim=-1) if self.normalize else units
         return Images(units, embedding, [{} for _ in batch.readings])
 
     def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:

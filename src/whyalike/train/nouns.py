@@ -9,15 +9,12 @@ on (their score is 0) and left out where a truth is compared with an explanation
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 
@@ -25,45 +22,13 @@ from whyalike.analysis.annotate import Tagged, Tagger, spacy_tagger
 from whyalike.encoders.load import open_model
 from whyalike.encoders.modules import QKVPooling
 from whyalike.errors import BadInput
-from whyalike.sides import Side
 from whyalike.train.losses import PairLoss, similarities
 from whyalike.train.trainer import Settings, Trained, fit
+from whyalike.truth import Span, Truth, write_truth
 
 NOUNS = ("NOUN", "PROPN")
 SETTINGS = Settings(learning_rate=5e-5)
 Pairs = Sequence[tuple[str, str]]
-Span = tuple[int, int]
-
-
-class Truth(NamedTuple):
-    """Which characters of the left text match which of the right."""
-
-    left: str
-    right: str
-    matches: tuple[tuple[Span, Span], ...]
-
-    @property
-    def score(self) -> int:
-        return len(self.matches)
-
-    def matrix(self, left: Side, right: Side) -> Float[np.ndarray, "left right"]:
-        """The truth in the units of an explanation's sides: sums to the score where no text was cut."""
-        found = np.zeros((len(left), len(right)))
-        for one, other in self.matches:
-            rows, columns = _units(left, one), _units(right, other)
-            for number in range(max(len(rows), len(columns)) if rows and columns else 0):
-                share = 1 / max(len(rows), len(columns))
-                found[rows[min(number, len(rows) - 1)], columns[min(number, len(columns) - 1)]] += share
-        return found
-
-
-def _units(side: Side, span: Span) -> list[int]:
-    """The units of a side that have characters in a span."""
-    return [
-        number
-        for number, (start, end) in enumerate(side.offsets.tolist())
-        if side.kinds[number] == "text" and start < span[1] and span[0] < end
-    ]
 
 
 def noun_truth(pairs: Pairs, tagger: Tagger | None = None) -> list[Truth]:
@@ -137,17 +102,3 @@ def fit_of(model: SentenceTransformer, truths: Sequence[Truth]) -> dict[str, flo
     found = similarities(model, [(truth.left, truth.right) for truth in truths])
     true = np.array([truth.score for truth in truths], dtype=float)
     return {"spearman": float(spearmanr(found, true).statistic), "mse": float(((found - true) ** 2).mean())}
-
-
-def write_truth(truths: Sequence[Truth], path: Path) -> None:
-    lines = [json.dumps(truth._asdict(), ensure_ascii=False) for truth in truths]
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-
-
-def read_truth(path: str | os.PathLike[str]) -> list[Truth]:
-    """What `train_nouns` keeps beside a model."""
-    rows = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
-    return [
-        Truth(row["left"], row["right"], tuple((tuple(one), tuple(other)) for one, other in row["matches"]))
-        for row in rows
-    ]

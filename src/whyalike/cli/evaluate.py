@@ -1,0 +1,128 @@
+"""``whyalike evaluate``"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from whyalike.cli import given
+from whyalike.errors import BadInput, unknown
+
+if TYPE_CHECKING:
+    from whyalike.evaluate.measure import Case
+
+
+def command(
+    measure: Annotated[
+        str,
+        typer.Argument(
+            help="perturbation, perturbation_embedding, conservation, ground_truth, randomization, agreement, balance, human "
+            "or sts."
+        ),
+    ],
+    data: Annotated[
+        str,
+        typer.Option(
+            help="Pairs: a file, or a set by name (stsb-en-test, multimwa-mtref-dev, …; for ground_truth a truth-*.jsonl)."
+        ),
+    ],
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What to judge, as NAME[@LAYER][:REFERENCE][+equal|proportional]; also "
+            "contextual_cosine@LAYER and exact_match. Can be repeated."
+        ),
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help="A Hugging Face name or a path; a second one is judged beside it. Can be repeated."),
+    ] = None,
+    pairs: Annotated[int | None, typer.Option(help="Only so many pairs, spread evenly over the data.")] = None,
+    column: Annotated[
+        list[str] | None, typer.Option(help="What your file calls a column, such as `left=question`. Can be repeated.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A parameter of the measure, such as `greedy=20`. Can be repeated."),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", help="A folder for rows, result.json, rows.parquet and report.html; a killed run goes on there."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON instead of the table.")] = False,
+) -> None:
+    """Judge explanations: are they faithful, do they add up, do they agree with people?
+
+    Example: `whyalike evaluate human --data multimwa-mtref-dev --pairs 100 --method bilrp --method exact_match --out judged`
+    """
+    from whyalike.cli.progress import loading, quiet_models
+
+    quiet_models()
+    with loading("Loading"):
+        from whyalike.encoders.load import load_encoder
+        from whyalike.evaluate.page import picture, save
+        from whyalike.evaluate.run import MEASURES, evaluate
+
+        if measure not in MEASURES:
+            raise unknown("measure", measure, MEASURES)
+        chosen = given.with_settings(MEASURES[measure](), settings)
+        cases = _cases(data, MEASURES[measure].needs, given.columns(column))
+        encoders = [load_encoder(name) for name in model] if model else [load_encoder()]
+    if pairs is not None:
+        cases = _spread(cases, pairs)
+    default = ("bilrp", "integrated_jacobians", "token_outputs", "bti", "random")
+    names = [str(name) for name in (model or [])[1:]]
+    found = evaluate(
+        chosen,
+        cases,
+        encoder=encoders[0],
+        subjects=method or default,
+        others=dict(zip(names, encoders[1:], strict=True)),
+        folder=folder,
+    )
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))
+    else:
+        Console(highlight=False).print(picture(found))
+    if folder is not None:
+        written = ", ".join(str(path) for path in save(found, folder))
+        Console(stderr=True, highlight=False).print(f"Written: {written}", markup=False)
+
+
+def _spread(cases: list[Case], count: int) -> list[Case]:
+    if count < 1:
+        raise BadInput(f"--pairs should be above 0; got {count}.")
+    step = max(1, len(cases) // count)
+    return [replace(case, number=number) for number, case in enumerate(cases[::step][:count])]
+
+
+def _cases(data: str, needs: str, columns: dict[str, str]) -> list[Case]:
+    from whyalike.data_sets import DATA_SETS, read_scored_pairs, read_table
+    from whyalike.evaluate.alignments import SETS, read_alignments
+    from whyalike.evaluate.measure import Case
+
+    if needs == "alignments" or data in SETS:
+        aligned = read_alignments(data)
+        return [Case(number, *each.pair, aligned=each) for number, each in enumerate(aligned)]
+    if needs == "truth":
+        from whyalike.truth import read_truth
+
+        if not Path(data).is_file():
+            raise BadInput(f"There is no file {data!r}. Give a truth-*.jsonl that `whyalike train nouns` wrote.")
+        return [Case(number, truth.left, truth.right, truth=truth) for number, truth in enumerate(read_truth(data))]
+    if needs == "scored pairs":
+        scores: Any = None if data in DATA_SETS else (float("-inf"), float("inf"))
+        if scores is not None:
+            rows = read_table(data, ("left", "right", "score"), columns).rows
+            return [Case(number, row["left"], row["right"], row["score"]) for number, row in enumerate(rows)]
+        texts, known = read_scored_pairs(data, columns=columns)
+        return [Case(number, *pair, score) for number, (pair, score) in enumerate(zip(texts, known, strict=True))]
+    rows = read_table(data, ("left", "right"), columns).rows
+    return [Case(number, row["left"], row["right"]) for number, row in enumerate(rows)]

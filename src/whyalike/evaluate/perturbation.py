@@ -1,0 +1,267 @@
+"""Is the explanation faithful? What happens to the model when words are taken away, or put back, in the order it gives.
+
+Two questions. **Embedding** (BiLRP paper, 4.3 and appendix B): tokens are put back into an all-mask sequence by falling sum of
+their pairs; how soon does the text's own embedding return? **Score**, the one to judge by: words are taken from both texts, or
+put back into both; how soon does the *similarity of the pair* fall, or return? (Comprehensiveness and sufficiency for pairs.)
+
+What the paper leaves open, and how it is answered here: special tokens always stay; a token that is not there yet is the mask
+token (the unknown or padding token where a tokenizer has none; the result says which); after a share ``s`` of the steps,
+``round(s·n)`` of ``n`` tokens are back; distances are of the embeddings before any normalisation, and the area is their mean
+over all steps and both texts.
+
+For the score, words are *deleted*: two texts full of mask tokens are alike, so that replacing words would raise the score. Two
+empty texts are alike too, which is why no more than half of the words are taken away, and nothing is measured before the
+first word is back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+
+from whyalike.encoders.encoder import Batch, Encoder
+from whyalike.encoders.tokens import Reading
+from whyalike.encoders.twin import Features
+from whyalike.errors import BadInput
+from whyalike.evaluate.measure import Case, Measure, Row, means
+from whyalike.explanation import Explanation
+
+Order = list[int]  # indices of a side's own units, the most important first
+SIDES: tuple[Literal["left", "right"], Literal["left", "right"]] = ("left", "right")
+ORDERS = ("rows", "rows_and_terms", "pairs")
+ROWS_TOGETHER = 256
+Removal = Literal["delete", "replace"]
+
+
+def replacement(encoder: Encoder) -> tuple[str, int]:
+    """What a word becomes when it is taken away."""
+    tokenizer = encoder.reader.tokenizer
+    for name in ("mask", "unk", "pad"):
+        number = getattr(tokenizer, f"{name}_token_id")
+        if number is not None:
+            return name, int(number)
+    raise BadInput(
+        f"The tokenizer of {encoder.record.name!r} has no mask, unknown or padding token to put in a word's place."
+    )
+
+
+def embeddings_with(
+    encoder: Encoder, reading: Reading, kept: Bool[np.ndarray, "rows tokens"], removal: Removal
+) -> Float[np.ndarray, "rows dim"]:
+    """The embedding of a text with only some of its tokens, for each row; special tokens are always there."""
+    (batch,) = encoder.batches([reading], 1)
+    kept = kept | np.array(reading.special)
+    found = np.zeros((len(kept), encoder.record.dim))
+    # Rows of one length go together: deleted tokens leave no gap, replaced ones do not change the length.
+    lengths = kept.sum(1) if removal == "delete" else np.full(len(kept), kept.shape[1])
+    for length in np.unique(lengths):
+        numbers = np.flatnonzero(lengths == length)
+        for start in range(0, len(numbers), ROWS_TOGETHER):
+            some = numbers[start : start + ROWS_TOGETHER]
+            features = _features(encoder, batch, torch.as_tensor(kept[some], device=encoder.device), removal)
+            found[some] = encoder.run(features, encoder.layers)[0].double().cpu().numpy()
+    return found
+
+
+def _features(encoder: Encoder, batch: Batch, kept: Bool[torch.Tensor, "rows tokens"], removal: Removal) -> Features:
+    rows = {
+        name: value.expand(len(kept), -1) if isinstance(value, torch.Tensor) and value.ndim == 2 else value
+        for name, value in batch.features.items()
+    }
+    if removal == "replace":
+        return {**rows, "input_ids": torch.where(kept, rows["input_ids"], replacement(encoder)[1])}
+    return {
+        name: value[kept].unflatten(0, (len(kept), -1))
+        if isinstance(value, torch.Tensor) and value.ndim == 2
+        else value
+        for name, value in rows.items()
+    }
+
+
+def orders(e: Explanation, kind: str) -> tuple[Order, Order]:
+    """Each side's own units, most important first: by their totals, or by the strongest pair they stand in."""
+    own = [[number for number, each in enumerate(side.kinds) if each == "text"] for side in (e.left, e.right)]
+    if kind == "pairs":
+        flat = np.argsort(-e.matrix, axis=None, kind="stable")
+        places = np.unravel_index(flat, e.matrix.shape)
+        first = [list(dict.fromkeys(map(int, each))) for each in places]
+        return tuple([unit for unit in order if unit in set(mine)] for order, mine in zip(first, own, strict=True))  # type: ignore[return-value]
+    terms = kind == "rows_and_terms"
+    totals = (e.matrix.sum(1) + terms * e.left_terms, e.matrix.sum(0) + terms * e.right_terms)
+    return tuple(sorted(mine, key=lambda unit: -total[unit]) for total, mine in zip(totals, own, strict=True))  # type: ignore[return-value]
+
+
+def kept_after(
+    reading: Reading, e: Explanation, side: Literal["left", "right"], order: Order, counts: Sequence[int], *, back: bool
+) -> Bool[np.ndarray, "steps tokens"]:
+    """Which tokens are there when so many units were put back (or taken away)."""
+    units = getattr(e, side)
+    member = _members(reading, units)
+    rows = []
+    for count in counts:
+        named = np.zeros(len(units), dtype=bool)
+        named[order[:count]] = True
+        touched = (member & named[None]).any(1)
+        rows.append(touched if back else ~touched)
+    return np.array(rows)
+
+
+def _members(reading: Reading, units: object) -> Bool[np.ndarray, "tokens units"]:
+    """Which of the explanation's units each token of the text belongs to, by characters."""
+    side = units
+    spans = side.offsets  # type: ignore[attr-defined]
+    tokens = reading.side
+    found = np.zeros((len(tokens), len(spans)), dtype=bool)
+    for number, (start, end) in enumerate(tokens.offsets.tolist()):
+        if tokens.kinds[number] == "text":
+            inside = (spans[:, 0] < end) & (start < spans[:, 1]) | ((spans[:, 0] == start) & (spans[:, 1] == end))
+            found[number] = inside & np.array([kind == "text" for kind in side.kinds])  # type: ignore[attr-defined]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingPerturbation(Measure):
+    """How soon a text's own embedding returns as its tokens are put back. Lower is better."""
+
+    name: ClassVar[str] = "perturbation_embedding"
+    summary: ClassVar[str] = "how soon the embedding returns as tokens are put back, most relevant first"
+    headline: ClassVar[str] = "area"
+    higher_is_better: ClassVar[bool | None] = False
+    step: float = 0.04
+    terms: bool = False  # whether a token's total has its term
+
+    def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:
+        readings = encoder.read([case.left, case.right], truncate=True)
+        shares = np.arange(0, 1 + 1e-9, self.step)
+        rows: list[Row] = []
+        for name, e in found.items():
+            curve = np.zeros(len(shares))
+            for side, order, reading in zip(SIDES, orders(e, ORDERS[self.terms]), readings, strict=True):
+                counts = [round(share * len(order)) for share in shares]
+                kept = kept_after(reading, e, side, order, counts, back=True)
+                whole = np.ones((1, len(reading.ids)), dtype=bool)
+                embeddings = embeddings_with(encoder, reading, np.concatenate([kept, whole]), "replace")
+                curve += np.linalg.norm(embeddings[:-1] - embeddings[-1], axis=1) / 2
+            rows.append(
+                {
+                    "subject": name,
+                    "area": float(curve.mean()),
+                    "curve": curve.tolist(),
+                    "replacement": replacement(encoder)[0],
+                }
+            )
+        return rows
+
+    def table(self, rows: Sequence[Row]) -> list[Row]:
+        return means(rows, ("area",))
+
+
+@dataclass(frozen=True, slots=True)
+class ScorePerturbation(Measure):
+    """How soon the pair's score falls as words are taken from both texts, and how soon it returns as they are put back.
+
+    ``comprehensiveness`` is the mean fall of the score while the first half of the words is taken away (higher is better),
+    ``sufficiency`` the mean distance to the score while words are put back (lower is better), for three orders: by a word's row
+    or column of the matrix, the same with its term, and by the strongest pair it stands in. ``faithfulness`` is
+    comprehensiveness minus sufficiency, by rows.
+    """
+
+    name: ClassVar[str] = "perturbation"
+    summary: ClassVar[str] = "how soon the score falls as words are taken away, and returns as they are put back"
+    headline: ClassVar[str] = "faithfulness"
+    higher_is_better: ClassVar[bool | None] = True
+    step: float = 0.1
+    removal: Removal = "delete"
+    greedy: int = 0  # of how many pairs to search for an upper bound, word by word
+
+    def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:
+        look = Look(case, encoder, self.removal, self.step)
+        rows: list[Row] = []
+        for name, e in found.items():
+            worded = e.by("word") if e.left.unit == "token" else e
+            row: Row = {"subject": name}
+            for kind in ORDERS:
+                order = orders(worded, kind)
+                row |= look.measured(worded, kind, {False: order, True: order})
+            rows.append(row)
+        if case.number < self.greedy and found:
+            e = next(iter(found.values()))
+            worded = e.by("word") if e.left.unit == "token" else e
+            best = {back: look.greedy_order(worded, back=back) for back in (False, True)}
+            rows.append({"subject": "greedy search", **look.measured(worded, "rows", best)})
+        for row in rows:
+            row["faithfulness"] = row["comprehensiveness_rows"] - row["sufficiency_rows"]
+        return rows
+
+    def table(self, rows: Sequence[Row]) -> list[Row]:
+        names = [f"{what}_{kind}" for what in ("comprehensiveness", "sufficiency") for kind in ORDERS]
+        return means(rows, ("faithfulness", *names))
+
+
+class Look:
+    """A pair whose words can be taken away. What was looked at once is remembered."""
+
+    def __init__(self, case: Case, encoder: Encoder, removal: Removal, step: float) -> None:
+        self.encoder, self.removal = encoder, removal
+        self.shares = {False: np.arange(step, 0.5 + 1e-9, step), True: np.arange(step, 1 - 1e-9, step)}
+        self.readings = encoder.read([case.left, case.right], truncate=True)
+        self.seen: list[dict[bytes, np.ndarray]] = [{}, {}]
+        self.whole = self._score(*(np.ones(len(reading.ids), dtype=bool) for reading in self.readings))
+
+    def measured(self, e: Explanation, kind: str, order: Mapping[bool, tuple[Order, Order]]) -> Row:
+        """The fall of the score while words are taken away, and the distance to it while they are put back."""
+        gone, back = (self.scores(e, order[each], self.shares[each], back=each) for each in (False, True))
+        return {
+            f"comprehensiveness_{kind}": float(np.mean(self.whole - gone)),
+            f"sufficiency_{kind}": float(np.mean(np.abs(self.whole - back))),
+            f"curve_gone_{kind}": gone.tolist(),
+            f"curve_back_{kind}": back.tolist(),
+        }
+
+    def scores(
+        self, e: Explanation, order: tuple[Order, Order], shares: Float[np.ndarray, "steps"], *, back: bool
+    ) -> Float[np.ndarray, "steps"]:
+        kept = [
+            kept_after(reading, e, side, mine, [max(1, round(share * len(mine))) for share in shares], back=back)
+            for reading, side, mine in zip(self.readings, SIDES, order, strict=True)
+        ]
+        self._remember(kept)
+        return np.array([self._score(left, right) for left, right in zip(*kept, strict=True)])
+
+    def greedy_order(self, e: Explanation, *, back: bool) -> tuple[Order, Order]:
+        """The order found by trying every word at every step: what the best order can hope for."""
+        chosen: tuple[Order, Order] = ([], [])
+        rest = [[n for n, kind in enumerate(side.kinds) if kind == "text"] for side in (e.left, e.right)]
+        while any(rest):
+            trials = [(number, unit) for number in (0, 1) for unit in rest[number]]
+            kept = [[self._with(e, chosen, trial, side, back) for trial in trials] for side in (0, 1)]
+            self._remember([np.array(rows) for rows in kept])
+            scores = [self._score(left, right) for left, right in zip(*kept, strict=True)]
+            gaps = [abs(self.whole - score) if back else score for score in scores]
+            number, unit = trials[int(np.argmin(gaps))]
+            chosen[number].append(unit)
+            rest[number].remove(unit)
+        return chosen
+
+    def _with(
+        self, e: Explanation, chosen: tuple[Order, Order], trial: tuple[int, int], side: int, back: bool
+    ) -> Bool[np.ndarray, "tokens"]:
+        order = chosen[side] + ([trial[1]] if trial[0] == side else [])
+        return kept_after(self.readings[side], e, SIDES[side], order, [len(order)], back=back)[0]
+
+    def _remember(self, kept: list[np.ndarray]) -> None:
+        for reading, rows, seen in zip(self.readings, kept, self.seen, strict=True):
+            fresh = {row.tobytes(): row for row in rows if row.tobytes() not in seen}
+            if fresh:
+                found = embeddings_with(self.encoder, reading, np.array(list(fresh.values())), self.removal)
+                seen |= zip(fresh, found, strict=True)
+
+    def _score(self, left: np.ndarray, right: np.ndarray) -> float:
+        self._remember([left[None], right[None]])
+        embeddings = [seen[row.tobytes()] for seen, row in zip(self.seen, (left, right), strict=True)]
+        return self.encoder.record.score(*embeddings)
