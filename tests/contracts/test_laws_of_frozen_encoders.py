@@ -124,6 +124,20 @@ def test_a_shifted_encoder_needs_no_terms_with_integrated_jacobians() -> None:
     assert abs(e.constant) < 1e-6
 
 
+@pytest.mark.parametrize(("family", "found"), [("bert", False), ("llama", True), ("t5", True)])
+def test_from_a_reference_at_zero_the_matrix_alone_is_the_score(family: str, found: bool) -> None:
+    # A random BERT ends in a normalisation whose bias may keep every embedding from zero; the result says how near it came.
+    encoder = tiny_encoder(family)
+    method = whyalike.IntegratedJacobians(layer=2, reference="null", tolerance=1e-3)
+    e = whyalike.explain(LEFT, RIGHT, encoder=encoder, method=method)
+    sizes = [side["reference_size"] for side in e.measured.values()]
+    assert (max(sizes) < 1e-3) == found
+    rests = [side["reference_size"] + side["error"] * (1 + side["reference_size"]) for side in e.measured.values()]
+    assert abs(float(e.matrix.sum()) - e.score) <= rests[0] + rests[1] + rests[0] * rests[1] + 1e-9
+    assert e.adds_up
+    assert len(encoder.nulls) == 2  # found once for each length
+
+
 def test_a_constant_that_is_no_known_bias_goes_to_the_remainder() -> None:
     encoder, plain = shifted_encoder(), tiny_encoder("bert")
     with_shift, without = (whyalike.contributions([LEFT], encoder=each)[0] for each in (encoder, plain))

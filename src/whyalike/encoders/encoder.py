@@ -78,6 +78,9 @@ class Encoder:
         self._wirings: dict[int, Wiring] = {}
         self._wiring_lock = threading.Lock()
         self._double: Encoder | None = None
+        self.nulls: dict[
+            tuple[int, int, str], Tensor
+        ] = {}  # references at zero, found once; see methods/null_reference.py
 
     def __repr__(self) -> str:
         return f"Encoder({self.record.name!r}, {self.layers} layers, {self.record.dim} wide, {self.record.similarity})"

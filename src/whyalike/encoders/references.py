@@ -14,7 +14,7 @@ from whyalike.encoders.lookups import WordLookup
 from whyalike.encoders.twin import Features
 from whyalike.errors import BadInput
 
-Reference = Literal["pad", "mask", "unk", "zero"]
+Reference = Literal["pad", "mask", "unk", "zero"]  # "zero": states of zeros, whose embedding is not zero
 Positions = Literal["own", "model"]
 
 

@@ -18,6 +18,7 @@ from whyalike.encoders.tokens import Reading
 from whyalike.encoders.twin import tile
 from whyalike.errors import BadInput, unknown
 from whyalike.explanation import Measured
+from whyalike.methods.null_reference import null_states
 from whyalike.methods.quadrature import RULES, Rule, cheapest_rule, first_edges, fixed_rule, on_panels
 from whyalike.methods.second_order import Cut, Images, SecondOrder, Totals
 from whyalike.methods.tangents import GIBIBYTE, States, pull_one, push_directions, rows_at_once, states_at, true_images
@@ -34,6 +35,8 @@ class IntegratedJacobians(SecondOrder):
     The true error ``‖e(x) − e(r) − Σ c_i‖ / ‖e(x) − e(r)‖`` is known, so the user gives a ``tolerance`` and the result
     states the ``steps`` and the ``error`` (in ``measured``); ``steps`` and ``rule`` fix them instead. ``normalize="path"``
     differentiates through the normalisation of the embedding as equation (2) of the 2024 paper does when read literally.
+    ``reference="null"`` integrates from states solved for, whose embedding is zero (``null_reference.py``); how near they come
+    is ``reference_size`` in ``measured``, relative to the text's embedding.
     """
 
     name: ClassVar[str] = "integrated_jacobians"
@@ -42,7 +45,7 @@ class IntegratedJacobians(SecondOrder):
     adds_up: ClassVar[bool] = True
     layer: int | None = 0
     tolerance: float = 1e-2
-    reference: Reference = "pad"
+    reference: Reference | Literal["null"] = "pad"
     reference_positions: Positions = "own"
     normalize: Literal["endpoint", "path"] = "endpoint"
     max_steps: int = 3000
@@ -50,8 +53,8 @@ class IntegratedJacobians(SecondOrder):
     rule: str | None = None  # goes with ``steps``; the papers' right-endpoint sum where none is named
 
     def __post_init__(self) -> None:
-        if self.reference not in get_args(Reference):
-            raise unknown("reference", self.reference, get_args(Reference))
+        if self.reference not in (*get_args(Reference), "null"):
+            raise unknown("reference", self.reference, (*get_args(Reference), "null"))
         if self.reference_positions not in get_args(Positions):
             raise unknown("kind of reference positions", self.reference_positions, get_args(Positions))
         if self.normalize not in ("endpoint", "path"):
@@ -83,7 +86,8 @@ class IntegratedJacobians(SecondOrder):
             for path, rule in legs:
                 if moving.any():
                     units[moving, row] += path.integrate(rule, masks[moving].to(path.start.dtype)).to(units.dtype)
-            measured.append(found)
+            size = float(np.linalg.norm(whole.value(np.zeros(1))) / embedding[row].double().norm().clamp_min(1e-12))
+            measured.append(found | ({"reference_size": size} if self.reference == "null" else {}))
         return Images(units, embedding, measured)
 
     def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
@@ -104,7 +108,10 @@ class IntegratedJacobians(SecondOrder):
         if self.normalize == "path" and encoder.record.similarity == "dot":
             raise BadInput("normalize='path' differentiates a cosine; this encoder compares by dot. Use 'endpoint'.")
         states, embedding = states_at(encoder, batch, self.layer_in(encoder), self.normalize == "path")
-        start = reference_states(encoder, batch, states.layer, self.reference, self.reference_positions)
+        known: Reference = "pad" if self.reference == "null" else self.reference
+        start = reference_states(encoder, batch, states.layer, known, self.reference_positions)
+        if self.reference == "null":
+            start = null_states(_one(states, 0), start[:1]).expand_as(start)  # the same for all of one length
         return [
             Path(_one(states, row), start[row : row + 1], batch.readings[row], budget) for row in range(len(start))
         ], embedding
@@ -136,7 +143,9 @@ class IntegratedJacobians(SecondOrder):
         double = path.states.encoder.in_double()
         (batch,) = double.batches([path.reading], 1)
         (finer,), _ = self.paths(double, batch, path.budget)
-        return finer
+        return (
+            replace(finer, start=path.start.double()) if self.reference == "null" else finer
+        )  # the very same reference
 
 
 @dataclass(frozen=True, slots=True, eq=False)

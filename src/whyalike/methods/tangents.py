@@ -190,6 +190,19 @@ def pull_directions(
     return torch.stack(columns, -1).detach()
 
 
+def jacobian_at(states: States, point: Float[Tensor, "1 tokens hidden"]) -> Float[Tensor, "dim tokens hidden"]:
+    """The whole Jacobian of one text's embedding: one backward pass per dimension, as many at once as vmap takes."""
+    with torch.enable_grad(), ExplicitAttention():
+        leaf = point.detach().clone().requires_grad_()
+        embedding = states.embed(leaf, lambda: None)[0]
+        every = torch.eye(len(embedding), dtype=embedding.dtype, device=embedding.device)
+        pieces = [
+            torch.autograd.grad(embedding, leaf, some, retain_graph=True, is_grads_batched=True)[0]
+            for some in every.split(64)
+        ]
+    return torch.cat(pieces)[:, 0].detach()
+
+
 def pull_one(
     states: States,
     points: Float[Tensor, "batch tokens hidden"],
