@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
 import time
 from collections.abc import Iterator
 
@@ -14,31 +13,19 @@ import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
+from tests.serving import serving
 from whyalike.server.app import create_app
-from whyalike.server.listen import server as listening
 from whyalike.server.settings import Settings
 
 SECONDS = 0.5
 
 
-def serve(chosen: Settings) -> Iterator[int]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    server = listening(create_app(chosen), chosen, "127.0.0.1", port)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.02)
-    yield port
-    server.should_exit = True
-    thread.join(timeout=10)
-
-
 @pytest.fixture(scope="module")
 def impatient() -> Iterator[int]:
     """The port of a server that waits for half a second only."""
-    yield from serve(Settings(max_seconds=SECONDS))
+    chosen = Settings(max_seconds=SECONDS)
+    with serving(create_app(chosen), chosen) as port:
+        yield port
 
 
 def talk(port: int, pieces: list[bytes], pause: float) -> bytes:
@@ -101,7 +88,8 @@ def test_many_silent_connections_leave_the_server_free(impatient: int) -> None:
 
 @pytest.fixture(scope="module")
 def patient() -> Iterator[int]:
-    yield from serve(Settings())
+    with serving(create_app(), Settings()) as port:
+        yield port
 
 
 api = schemathesis.openapi.from_dict(create_app().app.openapi())  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from whyalike.cli import compare, contrast, evaluate, explain, methods, models, serve, train
+from whyalike.cli import compare, contrast, evaluate, explain, methods, models, rate, serve, train
 from whyalike.errors import WhyalikeError
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ app.command("contrast")(contrast.command)
 app.command("evaluate")(evaluate.command)
 app.command("methods")(methods.command)
 app.command("models")(models.command)
+app.command("rate")(rate.command)
 app.command("serve")(serve.command)
 app.add_typer(train.app, name="train")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +15,7 @@ from whyalike.cli import given
 from whyalike.errors import BadInput, unknown
 
 if TYPE_CHECKING:
+    from whyalike.encoders.encoder import Encoder
     from whyalike.evaluate.measure import Case
 
 
@@ -21,8 +23,8 @@ def command(
     measure: Annotated[
         str,
         typer.Argument(
-            help="perturbation, perturbation_embedding, conservation, ground_truth, randomization, agreement, balance, human "
-            "or sts."
+            help="perturbation, perturbation_embedding, conservation, ground_truth, randomization, agreement, balance, human, "
+            "sts; or rating, which prepares a study for people to rate."
         ),
     ],
     data: Annotated[
@@ -70,14 +72,18 @@ def command(
         from whyalike.evaluate.page import picture, save
         from whyalike.evaluate.run import MEASURES, evaluate
 
-        if measure not in MEASURES:
-            raise unknown("measure", measure, MEASURES)
-        chosen = given.with_settings(MEASURES[measure](), settings)
-        cases = _cases(data, MEASURES[measure].needs, given.columns(column))
+        if measure not in (*MEASURES, "rating"):
+            raise unknown("measure", measure, (*MEASURES, "rating"))
+        needs = "pairs" if measure == "rating" else MEASURES[measure].needs
+        cases = _cases(data, needs, given.columns(column))
         encoders = [load_encoder(name) for name in model] if model else [load_encoder()]
     if pairs is not None:
         cases = _spread(cases, pairs)
     default = ("bilrp", "integrated_jacobians", "token_outputs", "bti", "random")
+    if measure == "rating":
+        _prepare(cases, method or default, encoders[0], folder)
+        return
+    chosen = given.with_settings(MEASURES[measure](), settings)
     names = [str(name) for name in (model or [])[1:]]
     found = evaluate(
         chosen,
@@ -94,6 +100,15 @@ def command(
     if folder is not None:
         written = ", ".join(str(path) for path in save(found, folder))
         Console(stderr=True, highlight=False).print(f"Written: {written}", markup=False)
+
+
+def _prepare(cases: list[Case], methods: Sequence[str], encoder: Encoder, folder: Path | None) -> None:
+    from whyalike.evaluate.rating import prepare
+
+    if folder is None:
+        raise BadInput("A study needs a folder: give --out.")
+    study = prepare(cases, folder, encoder=encoder, subjects=methods)
+    typer.echo(f"{len(study.items)} explanations to rate are in {folder}. Open the page with `whyalike rate {folder}`.")
 
 
 def _spread(cases: list[Case], count: int) -> list[Case]:

@@ -66,7 +66,7 @@ def create_app(settings: Settings | None = None) -> Limits:
         lifespan=lifespan,
     )
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
-    _refusals(app)
+    refusals(app)
     _pages(app, settings)
     _api(app, shop, settings)
     return Limits(app, settings)
@@ -178,7 +178,7 @@ def _api(app: FastAPI, shop: Workshop, settings: Settings) -> None:
         return await shop.run(work, [asked.model])
 
 
-def _refusals(app: FastAPI) -> None:
+def refusals(app: FastAPI) -> None:
     """Errors we foresee, as JSON with the reason."""
 
     @app.exception_handler(WhyalikeError)

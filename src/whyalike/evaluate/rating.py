@@ -1,0 +1,204 @@
+"""What do people think of explanations? The BTI paper's human study as a tool: blinded, shuffled, safely stored.
+
+A study is a folder: `items.json` (what raters see, without a word of which method made it), `key.json` (which method made
+which item), `answers.jsonl` (one line per answer, written through to disk before the rater sees the next item).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from whyalike.encoders.encoder import Encoder
+from whyalike.errors import BadInput
+from whyalike.evaluate.measure import Case, Row
+from whyalike.evaluate.subjects import Subject, subject
+from whyalike.explanation import Explanation
+from whyalike.render.scene import scene_of
+
+ITEMS, KEY, ANSWERS = "items.json", "key.json", "answers.jsonl"
+SCALE = {1: "not at all", 2: "a little", 3: "partly", 4: "mostly", 5: "fully"}
+LONGEST_NAME = 40
+
+
+def prepare(
+    cases: Sequence[Case],
+    folder: str | os.PathLike[str],
+    *,
+    encoder: Encoder,
+    subjects: Sequence[str | Subject],
+    seed: int = 0,
+    progress: bool = True,
+) -> Study:
+    """A new study: every pair explained by every subject, in an order that tells nothing."""
+    place = Path(folder)
+    if place.exists() and any(place.iterdir()):
+        raise BadInput(f"{place} exists and is not empty. Give a new folder for the study.")
+    chosen = [subject(each) if isinstance(each, str) else each for each in subjects]
+    if not cases or not chosen:
+        raise BadInput("A study needs at least one pair and one method.")
+    pairs = [(case.left, case.right) for case in cases]
+    made = [
+        (case.number, judged.name, e)
+        for judged in tqdm(chosen, desc="Explaining", disable=not progress)
+        for case, e in zip(cases, judged.explanations(pairs, encoder), strict=True)
+    ]
+    draw = random.Random(seed)  # noqa: S311  (an order, not a secret)
+    draw.shuffle(made)
+    items = [{"id": f"{draw.getrandbits(48):012x}", **_blind(e)} for _, _, e in made]
+    key = {item["id"]: {"case": case, "subject": name} for item, (case, name, _) in zip(items, made, strict=True)}
+    place.mkdir(parents=True, exist_ok=True)
+    (place / ITEMS).write_text(json.dumps(items, ensure_ascii=False), encoding="utf-8")
+    (place / KEY).write_text(json.dumps({"model": encoder.record.name, "seed": seed, "items": key}), encoding="utf-8")
+    return Study(place)
+
+
+def _blind(e: Explanation) -> dict[str, Any]:
+    """What can be seen of an explanation without who made it: words with their colours, the strongest pairs; no numbers.
+
+    Values are given as shares of the largest, since the size of the numbers would tell methods apart.
+    """
+    scene = scene_of(e.by("word") if e.left.unit == "token" else e)
+    sides = {
+        name: [
+            {**word._asdict(), "value": word.value / scene.word_limit}
+            for word in getattr(scene, name)
+            if word.kind == "text"
+        ]
+        for name in ("left", "right")
+    }
+    numbers = {
+        name: {
+            n: count for count, n in enumerate(n for n, word in enumerate(getattr(scene, name)) if word.kind == "text")
+        }
+        for name in ("left", "right")
+    }
+    strongest = [
+        {
+            "left": pair.left,
+            "right": pair.right,
+            "value": pair.value / scene.limit,
+            "left_index": numbers["left"][pair.left_index],
+            "right_index": numbers["right"][pair.right_index],
+            "kinds": ["text", "text"],
+        }
+        for pair in scene.pairs
+        if pair.kinds == ("text", "text") and pair.value > 0
+    ]
+    return {**sides, "pairs": strongest, "matches": [], "limit": 1.0, "word_limit": 1.0}
+
+
+@dataclass(slots=True)
+class Study:
+    """A prepared study. Answers are appended and written through; the last answer of a rater to an item counts."""
+
+    folder: Path
+    items: list[dict[str, Any]] = field(init=False)
+    _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        if not (self.folder / ITEMS).is_file() or not (self.folder / KEY).is_file():
+            raise BadInput(
+                f"{self.folder} holds no study. Prepare one with `whyalike evaluate rating --out {self.folder}`."
+            )
+        self.items = json.loads((self.folder / ITEMS).read_text(encoding="utf-8"))
+
+    def next_item(self, rater: str) -> dict[str, Any]:
+        """What a rater sees next, in an order of their own, and how far they are; no item when all are rated."""
+        name = _checked_name(rater)
+        done = {item for who, item in self.answers() if who == name}
+        order = list(range(len(self.items)))
+        random.Random(name).shuffle(order)  # noqa: S311
+        item = next((self.items[n] for n in order if self.items[n]["id"] not in done), None)
+        return {
+            "item": item,
+            "done": len(done),
+            "total": len(self.items),
+            "scale": {str(k): v for k, v in SCALE.items()},
+        }
+
+    def answer(self, rater: str, item: str, score: int) -> None:
+        """Keep an answer. It is on disk when this returns."""
+        name = _checked_name(rater)
+        if score not in SCALE:
+            raise BadInput(f"A rating is 1 to 5; got {score!r}.")
+        if item not in {each["id"] for each in self.items}:
+            raise BadInput(f"The study has no item {item!r}.")
+        line = json.dumps({"rater": name, "item": item, "score": score, "time": round(time.time(), 3)}) + "\n"
+        with self._lock, (self.folder / ANSWERS).open("a", encoding="utf-8") as out:
+            out.write(line)
+            out.flush()
+            os.fsync(out.fileno())
+
+    def answers(self) -> dict[tuple[str, str], int]:
+        """The last answer of each rater to each item. A line cut off by a crash is passed over."""
+        path = self.folder / ANSWERS
+        found: dict[tuple[str, str], int] = {}
+        for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if path.is_file() else ():
+            if line.endswith("\n"):
+                entry = json.loads(line)
+                found[entry["rater"], entry["item"]] = entry["score"]
+        return found
+
+    def result(self) -> dict[str, Any]:
+        """Mean opinion score of each method with its deviation and sample size, and how far raters agree."""
+        key: Mapping[str, Any] = json.loads((self.folder / KEY).read_text(encoding="utf-8"))
+        answers = self.answers()
+        table: list[Row] = []
+        for name in sorted({entry["subject"] for entry in key["items"].values()}):
+            own = [score for (_, item), score in answers.items() if key["items"][item]["subject"] == name]
+            items = {item for _, item in answers if key["items"][item]["subject"] == name}
+            deviation = float(np.std(own, ddof=1)) if len(own) > 1 else None
+            mean = float(np.mean(own)) if own else None
+            table.append(
+                {
+                    "subject": name,
+                    "mean_opinion": mean,
+                    "deviation": deviation,
+                    "answers": len(own),
+                    "items": len(items),
+                }
+            )
+        raters = sorted({rater for rater, _ in answers})
+        return {
+            "model": key["model"],
+            "table": table,
+            "raters": len(raters),
+            "agreement_alpha": krippendorff_alpha(answers),
+        }
+
+
+def krippendorff_alpha(answers: Mapping[tuple[str, str], int]) -> float | None:
+    """Krippendorff's alpha for interval data: 1 where raters agree, 0 where they agree as much as chance.
+
+    ``1 − D_o / D_e``: squared differences of two ratings of one item, against those of any two ratings. Only items that two
+    raters have rated count; None where there are none, or where all ratings are the same.
+    """
+    by_item: dict[str, list[int]] = {}
+    for (_, item), score in answers.items():
+        by_item.setdefault(item, []).append(score)
+    units = [np.array(scores, dtype=float) for scores in by_item.values() if len(scores) > 1]
+    if not units:
+        return None
+    every = np.concatenate(units)
+    total = len(every)
+    observed = sum(float(((unit[:, None] - unit[None]) ** 2).sum()) / (len(unit) - 1) for unit in units) / total
+    expected = float(((every[:, None] - every[None]) ** 2).sum()) / (total * (total - 1))
+    return 1 - observed / expected if expected else None
+
+
+def _checked_name(rater: str) -> str:
+    name = " ".join(rater.split())
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        raise BadInput(f"A rater's name has 1 to {LONGEST_NAME} letters; got {rater!r}.")
+    return name
