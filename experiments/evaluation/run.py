@@ -1,0 +1,130 @@
+"""Judge the methods: which are faithful, which agree with people?
+
+    python -m experiments.evaluation.run sts --rows ROWS
+    python -m experiments.evaluation.run human --rows ROWS --pairs 200
+    python -m experiments.evaluation.run perturbation --rows ROWS --pairs 100
+    python -m experiments.evaluation.run ground_truth --rows ROWS --noun-model MODELS/nouns
+
+ROWS is a folder for every pair's rows: a killed run goes on there. Tables go to `experiments/evaluation/results/`. With
+`--model` another model than the embedded one is judged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import whyalike
+from whyalike.data_sets import read_scored_pairs
+from whyalike.evaluate.alignments import read_alignments
+from whyalike.evaluate.measure import Case
+from whyalike.evaluate.perturbation import ScorePerturbation
+from whyalike.evaluate.run import cases_of, evaluate
+from whyalike.truth import read_truth
+
+RESULTS = Path(__file__).parent / "results"
+FIVE = ("random", "token_embeddings", "hessian_product", "bilrp", "integrated_jacobians@5", "bti")
+VIEWS = ("bilrp@0", "bilrp@0+equal", "bilrp@0+proportional", "bilrp@3", "bilrp@3+equal", "bilrp@5", "bilrp@5+equal")
+PATHS = (
+    "integrated_jacobians@3",
+    "integrated_jacobians@3+equal",
+    "integrated_jacobians@5",
+    "integrated_jacobians@5+equal",
+)
+NULL = ("integrated_jacobians@5:null",)
+BASELINES = ("contextual_cosine@3", "exact_match", "random")
+HUMAN = (*VIEWS, *PATHS, *NULL, "token_outputs", "hessian_product", "bti", *BASELINES)
+JUDGED = (
+    *FIVE,
+    "bilrp+equal",
+    "bilrp@3",
+    "integrated_jacobians@5+equal",
+    "integrated_jacobians@5:null",
+    "token_outputs",
+    "exact_match",
+)
+
+
+def some(cases: list[Case], count: int) -> list[Case]:
+    """So many, spread evenly, numbered anew."""
+    chosen = cases[:: max(1, len(cases) // count)][:count]
+    return [replace(case, number=number) for number, case in enumerate(chosen)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "measure",
+        choices=[
+            "sts",
+            "human",
+            "perturbation",
+            "perturbation_embedding",
+            "ground_truth",
+            "conservation",
+            "balance",
+            "agreement",
+            "randomization",
+        ],
+    )
+    parser.add_argument("--rows", type=Path, required=True)
+    parser.add_argument("--model")
+    parser.add_argument("--beside", action="append", default=[], help="NAME=PATH of another model to judge beside it")
+    parser.add_argument("--data", help="a data set, where another than the usual one is wanted")
+    parser.add_argument("--pairs", type=int, default=100)
+    parser.add_argument("--noun-model", type=Path)
+    parser.add_argument("--method", action="append")
+    given = parser.parse_args()
+    encoder = whyalike.load_encoder(given.noun_model or given.model)
+    others = {name: whyalike.load_encoder(path) for name, path in (each.split("=", 1) for each in given.beside)}
+    measure: object = given.measure
+    if given.measure == "human":
+        data = given.data or "multimwa-mtref-dev"
+        cases = [Case(n, *aligned.pair, aligned=aligned) for n, aligned in enumerate(read_alignments(data))]
+        subjects = HUMAN
+    elif given.measure == "ground_truth":
+        data = "nouns"
+        truths = [truth for truth in read_truth(given.noun_model / "truth-test.jsonl") if truth.score]
+        cases = [Case(n, truth.left, truth.right, truth=truth) for n, truth in enumerate(truths)]
+        subjects = (
+            *FIVE[:4],
+            "bilrp@3",
+            "integrated_jacobians@3",
+            "integrated_jacobians@5",
+            "bti",
+            "exact_match",
+            "bilrp+equal",
+        )
+    else:
+        data = given.data or "stsb-en-test"
+        cases, subjects = cases_of(*read_scored_pairs(data)), JUDGED
+        measure = ScorePerturbation(greedy=20) if given.measure == "perturbation" else given.measure
+    name = "-".join(filter(None, [given.measure, data, Path(given.model).name if given.model else "MiniLM"]))
+    if given.measure != "sts":
+        cases = some(cases, given.pairs)
+    found = evaluate(
+        measure,  # type: ignore[arg-type]
+        cases,
+        encoder=encoder,
+        subjects=given.method or subjects,
+        others=others,
+        folder=given.rows / name,
+    )
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.json").write_text(
+        json.dumps(found.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
+    for line in found.table:
+        print(
+            {
+                key: round(value, 4) if isinstance(value, float) else value
+                for key, value in line.items()
+                if "_deviation" not in key
+            }
+        )
+
+
+if __name__ == "__main__":
+    main()
