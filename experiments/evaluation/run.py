@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import whyalike
@@ -21,7 +20,7 @@ from whyalike.data_sets import read_scored_pairs
 from whyalike.evaluate.alignments import read_alignments
 from whyalike.evaluate.measure import Case
 from whyalike.evaluate.perturbation import ScorePerturbation
-from whyalike.evaluate.run import cases_of, evaluate
+from whyalike.evaluate.run import cases_of, evaluate, spread_evenly
 from whyalike.truth import read_truth
 
 RESULTS = Path(__file__).parent / "results"
@@ -45,12 +44,6 @@ JUDGED = (
     "token_outputs",
     "exact_match",
 )
-
-
-def some(cases: list[Case], count: int) -> list[Case]:
-    """So many, spread evenly, numbered anew."""
-    chosen = cases[:: max(1, len(cases) // count)][:count]
-    return [replace(case, number=number) for number, case in enumerate(chosen)]
 
 
 def main() -> None:
@@ -103,7 +96,7 @@ def main() -> None:
         measure = ScorePerturbation(greedy=20) if given.measure == "perturbation" else given.measure
     name = "-".join(filter(None, [given.measure, data, Path(given.model).name if given.model else "MiniLM"]))
     if given.measure != "sts":
-        cases = some(cases, given.pairs)
+        cases = spread_evenly(cases, given.pairs)
     found = evaluate(
         measure,  # type: ignore[arg-type]
         cases,

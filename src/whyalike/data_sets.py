@@ -91,13 +91,13 @@ def read_table(
     ``columns`` says what the file calls them where that differs: ``{"left": "question"}``. Texts may not be empty, scores
     must be finite numbers; the first bad row is named.
     """
-    known = DATA_SETS.get(str(source)) if not Path(source).exists() else None
+    known = DATA_SETS.get(str(source)) if not Path(source).is_file() else None
     path = data_folder(known.file) if known else Path(source)
     if not path.is_file():
         raise unknown("file or data set", str(source), DATA_SETS)
     called = {name: name for name in needed} | dict(known.columns if known else {}) | dict(columns or {})
     rows, numbers, dropped = [], [], 0
-    for number, row in enumerate(_rows(path, known or DataSet("", {})), 1):
+    for number, row in _numbered(path, known or DataSet("", {})):
         if known and known.leaves_gaps and not all(str(row.get(called[name]) or "").strip() for name in needed):
             dropped += 1
             continue
@@ -165,11 +165,29 @@ def data_folder(file: str) -> Path:
     )
 
 
+def _numbered(path: Path, form: DataSet) -> Iterator[tuple[int, Row]]:
+    """Rows counted from 1; what is no table, or not UTF-8, is refused with the row it was met at."""
+    number, rows = 0, _rows(path, form)
+    while True:
+        number += 1
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise BadInput(
+                f"Row {number} of {path.name} is not well-formed: {error}. Mend its quotation marks."
+            ) from error
+        except UnicodeDecodeError as error:
+            raise BadInput(f"{path.name} is not UTF-8 (near row {number}). Save it as UTF-8.") from error
+        yield number, row
+
+
 def _rows(path: Path, form: DataSet) -> Iterator[Row]:
     if path.suffix == ".parquet":
         yield from _parquet(path)
         return
-    with path.open(encoding="utf-8", newline="", errors="replace" if form.broken_bytes else "strict") as lines:
+    with path.open(encoding="utf-8-sig", newline="", errors="replace" if form.broken_bytes else "strict") as lines:
         if path.suffix in (".jsonl", ".json"):
             for number, line in enumerate(lines, 1):
                 if line.strip():
@@ -177,7 +195,7 @@ def _rows(path: Path, form: DataSet) -> Iterator[Row]:
         elif path.suffix in (".csv", ".tsv", ".txt"):
             delimiter = "," if path.suffix == ".csv" else "\t"
             quotes: Any = csv.QUOTE_MINIMAL if form.quoted else csv.QUOTE_NONE
-            for row in csv.DictReader(lines, fieldnames=form.header, delimiter=delimiter, quoting=quotes):
+            for row in csv.DictReader(lines, fieldnames=form.header, delimiter=delimiter, quoting=quotes, strict=True):
                 yield {key: value for key, value in row.items() if key is not None}
         else:
             raise BadInput(f"{path.name} ends in {path.suffix!r}; expected .csv, .tsv, .jsonl or .parquet.")

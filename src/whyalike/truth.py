@@ -48,7 +48,7 @@ def _units(side: Side, span: Span) -> list[int]:
 
 
 def write_truth(truths: Sequence[Truth], path: Path) -> None:
-    lines = [json.dumps(truth._asdict(), ensure_ascii=False) for truth in truths]
+    lines = [json.dumps(truth._asdict()) for truth in truths]
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 

@@ -16,7 +16,7 @@ from tests.families import FAMILIES, LEFT, RIGHT, DoubleThroughout, tiny_encoder
 from whyalike.encoders import gates
 from whyalike.encoders.gates import Detached, Gates, Recorder, Wiring
 from whyalike.encoders.twin import Pass
-from whyalike.errors import UnsupportedModel
+from whyalike.errors import BadInput, UnsupportedModel
 from whyalike.methods.tangents import pull_directions, states_at
 
 
@@ -136,6 +136,8 @@ def test_from_a_reference_at_zero_the_matrix_alone_is_the_score(family: str, fou
     assert abs(float(e.matrix.sum()) - e.score) <= rests[0] + rests[1] + rests[0] * rests[1] + 1e-9
     assert e.adds_up
     assert len(encoder.nulls) == 2  # found once for each length
+    with pytest.raises(BadInput, match="nothing is zero"):
+        whyalike.IntegratedJacobians(reference="null", normalize="path")
 
 
 def test_a_constant_that_is_no_known_bias_goes_to_the_remainder() -> None:

@@ -58,6 +58,17 @@ def test_a_bad_row_is_named(change: dict[str, Any], message: str, tmp_path: Path
         read_scored_pairs(path, scores=(0, 5))
 
 
+def test_no_row_is_swallowed_by_a_quotation_mark(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text('left\tright\tscore\n"a\tb\t1\nc\td\t1\n"e\tf\t1\n')
+    with pytest.raises(BadInput, match="is not well-formed"):
+        read_scored_pairs(tmp_path / "a.tsv")
+    (tmp_path / "b.csv").write_bytes("left,right,score\nä,b,1\n".encode("latin-1"))
+    with pytest.raises(BadInput, match="is not UTF-8"):
+        read_scored_pairs(tmp_path / "b.csv")
+    (tmp_path / "c.csv").write_text("\ufeffleft,right,score\na,b,1\n", encoding="utf-8")
+    assert read_scored_pairs(tmp_path / "c.csv") == ([("a", "b")], [1.0])
+
+
 def test_a_file_that_is_no_table_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="has no column 'score'"):
         read_scored_pairs(write(tmp_path / "a.csv", [{"left": "a", "right": "b"}]))

@@ -23,7 +23,7 @@ from whyalike.evaluate.human import Human
 from whyalike.evaluate.measure import Case
 from whyalike.evaluate.page import picture, save, to_html
 from whyalike.evaluate.perturbation import EmbeddingPerturbation, ScorePerturbation
-from whyalike.evaluate.run import MEASURES, ROWS, cases_of, evaluate
+from whyalike.evaluate.run import MEASURES, ROWS, cases_of, evaluate, spread_evenly
 from whyalike.evaluate.subjects import subject
 from whyalike.evaluate.sums import Balance, Conservation, GroundTruth
 from whyalike.truth import Truth
@@ -80,6 +80,26 @@ def test_who_agrees_with_people_in_all_scores_one(encoder: whyalike.Encoder) -> 
     (line,) = Human().table(rows)
     assert line["f1"] == 1
     assert Human().table(rows[:1])[0]["f1"] is None  # nothing to test the threshold on
+
+
+def test_words_with_several_partners_do_not_spoil_a_perfect_score(encoder: whyalike.Encoder) -> None:
+    many = replace(ALIGNED, sure=frozenset({(0, 3), (0, 0), (1, 0), (2, 1), (5, 5)}))
+    case = Case(0, *many.pair, aligned=many)
+    row = judged(encoder, many.gold(), case)
+    assert all(
+        row[name] == 1 for name in ("average_precision", "precision_at_links", "first_partner", "reciprocal_rank")
+    )
+    nothing = judged(encoder, np.zeros((6, 6)), case)
+    assert nothing["precision_at_links"] == pytest.approx(5 / 36)  # chance, wherever the links stand
+
+
+def test_baselines_speak_of_the_alignments_own_words(encoder: whyalike.Encoder) -> None:
+    aligned = Aligned(("old-young", "man"), ("old-house", "man"), frozenset())
+    (e,) = subject("exact_match").explanations([aligned.pair], encoder)
+    assert in_words(e, aligned).tolist() == [[0, 0], [0, 1]]
+    (e,) = subject("contextual_cosine@0").explanations([("man man-man", "man man-man")], encoder)
+    cosines = in_words(e, Aligned(("man", "man-man"), ("man", "man-man"), frozenset()))
+    assert cosines[1, 1] <= 1.2 * cosines[0, 0]  # three units are not three times as alike
 
 
 def test_kinds_of_chunks_are_told_apart(encoder: whyalike.Encoder) -> None:
@@ -186,7 +206,7 @@ def test_tokens_taken_away_are_as_if_they_had_never_been(encoder: whyalike.Encod
     )
 
 
-def test_the_order_found_by_search_is_the_upper_bound(encoder: whyalike.Encoder) -> None:
+def test_the_order_found_by_search_beats_its_reverse(encoder: whyalike.Encoder) -> None:
     case = Case(0, *PAIRS[0])
     e = whyalike.explain(*PAIRS[0], encoder=encoder, unit="word")
     look = perturbation.Look(case, encoder, "delete", 0.1)
@@ -243,6 +263,9 @@ def test_agreement_of_the_same_is_one(encoder: whyalike.Encoder) -> None:
     turned = compared(e, with_matrix(e, -e.matrix))
     assert turned["spearman"] == pytest.approx(-1)
     assert compared(e, with_matrix(e, 0 * e.matrix))["spearman"] is None
+    sparse = [np.zeros_like(e.by_word().matrix) for _ in range(2)]
+    sparse[0][1, 1], sparse[1][2, 2] = 1, 1
+    assert compared(*(with_matrix(e.by_word(), matrix) for matrix in sparse))["top_10"] == 0  # zeros are no agreement
     rows = Agreement().rows(Case(0, *PAIRS[0]), {"a": e, "b": e, "c": e}, encoder)
     assert [row["subject"] for row in rows] == ["a ~ b", "a ~ c", "b ~ c"]
 
@@ -289,13 +312,17 @@ def test_every_measure_runs_over_every_subject_and_draws(name: str, encoder: why
     json.dumps(found.to_dict(), allow_nan=False)
     assert picture(found).row_count == len(found.table)
     assert {path.name for path in save(found, tmp_path / "out")} == {"result.json", "rows.parquet", "report.html"}
-    again = evaluate(name, some, encoder=encoder, subjects=SUBJECTS, folder=tmp_path / "out", progress=False)
-    assert list(again.rows) == json.loads(json.dumps(found.rows))  # nothing was computed again
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MEASURES[name], "rows", lambda *args: pytest.fail("computed again"))
+        again = evaluate(name, some, encoder=encoder, subjects=SUBJECTS, folder=tmp_path / "out", progress=False)
+    assert list(again.rows) == json.loads(json.dumps(found.rows))
 
 
 def test_a_page_works_alone_and_escapes_names(encoder: whyalike.Encoder) -> None:
     found = evaluate("balance", cases_of(PAIRS[:3]), encoder=encoder, subjects=["bilrp"], progress=False)
-    nasty = replace(found, table=({**found.table[0], "subject": "<script>alert(1)</script>"},))
+    name = "</script><script>alert(1)</script>"
+    rows = tuple({**row, "subject": name} for row in found.rows)
+    nasty = replace(found, rows=rows, table=({**found.table[0], "subject": name},))
     page = to_html(nasty)
     assert "<script>alert(1)" not in page
     assert "&lt;script&gt;alert(1)" in page
@@ -332,13 +359,62 @@ def test_a_killed_evaluation_goes_on(
         evaluate("balance", cases, encoder=encoder, subjects=["random"], folder=tmp_path / "full", progress=False)
 
 
+def test_a_folder_is_not_taken_up_with_other_pairs(encoder: whyalike.Encoder, tmp_path: Path) -> None:
+    evaluate("balance", cases_of(PAIRS[:2]), encoder=encoder, subjects=["random"], folder=tmp_path, progress=False)
+    with pytest.raises(BadInput, match="holds another evaluation: data was"):
+        evaluate("balance", cases_of(PAIRS[2:4]), encoder=encoder, subjects=["random"], folder=tmp_path, progress=False)
+
+
+def test_every_model_is_judged_by_itself(encoder: whyalike.Encoder) -> None:
+    other = tiny_encoder("bert", seed=1)
+    cases = cases_of(PAIRS[:2], [0.1, 0.9])
+    for name in ("perturbation", "perturbation_embedding", "randomization", "sts"):
+        subjects = ["token_outputs"]
+        both = evaluate(name, cases, encoder=encoder, others={"b": other}, subjects=subjects, progress=False)
+        alone = evaluate(name, cases, encoder=other, subjects=subjects, progress=False)
+        beside = [line for line in both.table if line["subject"].endswith(" on b")]
+        assert [line[both.headline] for line in beside] == [line[both.headline] for line in alone.table]
+
+
+def test_cases_are_spread_over_all_of_the_data() -> None:
+    cases = cases_of([(f"{n}", "x") for n in range(1379)])
+    for count in (1, 200, 1000, 1379, 5000):
+        chosen = spread_evenly(cases, count)
+        assert len(chosen) == min(count, 1379)
+        assert [case.number for case in chosen] == list(range(len(chosen)))
+        assert count == 1 or chosen[-1].left == "1378"
+    with pytest.raises(BadInput, match="should be above 0"):
+        spread_evenly(cases, 0)
+
+
+@pytest.mark.parametrize("options", [{"step": 0.0}, {"step": 0.6}, {"removal": "mask"}])
+def test_parameters_that_make_no_sense_are_refused(options: Any) -> None:
+    with pytest.raises((BadInput, UnknownName)):
+        ScorePerturbation(**options)
+
+
+def test_a_prompt_is_always_there(encoder: whyalike.Encoder) -> None:
+    (reading,) = encoder.reader.read(["man plays"], prompt="a dog ")
+    kept = np.zeros((1, reading.length), dtype=bool)
+    (shorter,) = encoder.read(["a dog"])
+    found = perturbation.embeddings_with(encoder, reading, kept, "delete")
+    whole = np.ones((1, shorter.length), dtype=bool)
+    np.testing.assert_allclose(found, perturbation.embeddings_with(encoder, shorter, whole, "delete"))
+
+
 def test_significance_is_wilcoxons(encoder: whyalike.Encoder) -> None:
     from scipy.stats import wilcoxon
 
     found = evaluate("balance", cases_of(PAIRS), encoder=encoder, subjects=["bilrp", "random"], progress=False)
     (line,) = found.significance()
     values = {name: [row["positive"] for row in found.rows if row["subject"] == name] for name in ("bilrp", "random")}
-    assert line["p"] == wilcoxon(np.subtract(values["bilrp"], values["random"])).pvalue
+    assert line["p"] == line["p_adjusted"] == wilcoxon(np.subtract(values["bilrp"], values["random"])).pvalue
+    three = evaluate(
+        "balance", cases_of(PAIRS), encoder=encoder, subjects=["bilrp", "random", "token_outputs"], progress=False
+    )
+    lines = sorted(three.significance(), key=lambda each: each["p"])
+    assert lines[0]["p_adjusted"] == pytest.approx(min(1, 3 * lines[0]["p"]))
+    assert all(each["p_adjusted"] >= each["p"] for each in lines)
 
 
 @pytest.mark.parametrize(
@@ -377,7 +453,7 @@ def test_the_command_evaluates_a_file(tmp_path: Path) -> None:
     assert json.loads(found)["table"][0]["average_precision"] == 1
     with pytest.raises(UnknownName, match="no measure 'taste'"):
         run("taste", *common)
-    with pytest.raises(BadInput, match="--pairs should be above 0"):
+    with pytest.raises(BadInput, match="The number of pairs should be above 0"):
         run("balance", "--data", str(tmp_path / "pairs.tsv"), "--column", "left=q", "--pairs", "0")
     with pytest.raises(UnknownName, match="no setting 'speed'"):
         run("perturbation", *common, "--set", "speed=1")

@@ -55,7 +55,11 @@ def test_a_rater_sees_every_item_once_and_loses_nothing(study: Study) -> None:
     assert others != seen  # an order of their own
     with (study.folder / ANSWERS).open("a") as out:
         out.write('{"rater": "Ad')  # cut off by a crash
-    assert len(Study(study.folder).answers()) == 12
+    again = Study(study.folder)
+    assert len(again.answers()) == 12
+    again.answer("Eve", study.items[0]["id"], 2)
+    assert Study(study.folder).answers()["Eve", study.items[0]["id"]] == 2
+    assert len(again.answers()) == 13
 
 
 def test_the_result_gives_means_deviations_and_agreement(study: Study) -> None:

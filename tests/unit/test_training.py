@@ -22,7 +22,7 @@ from whyalike.encoders.modules import QKVPooling, Shift
 from whyalike.errors import BadInput, UnknownName
 from whyalike.train import catalog, losses, nouns, similarity, student
 from whyalike.train.trainer import CHECKPOINTS, Settings, Trained, load_record
-from whyalike.truth import Truth, read_truth
+from whyalike.truth import Truth, read_truth, write_truth
 
 SUBJECTS, VERBS, PLACES = (
     ("man", "woman", "child", "dog", "cat"),
@@ -144,6 +144,26 @@ def test_an_exact_model_needs_its_matrix_alone_and_no_other_texts(family: str, t
         np.testing.assert_allclose(encoder.model.encode([text])[0], embedding, atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", ["tuned", "catalog"])
+def test_an_exact_model_stays_exact_when_it_is_trained_further(kind: str, folder: str, tmp_path: Path) -> None:
+    train("exact", folder, tmp_path / "exact")
+    train(kind, str(tmp_path / "exact"), tmp_path / "further")
+    encoder = whyalike.load_encoder(tmp_path / "further")
+    e = whyalike.explain(*PAIRS[0], encoder=encoder, method=whyalike.IntegratedJacobians(layer=2, tolerance=1e-4))
+    assert e.matrix.sum() == pytest.approx(e.score, abs=1e-3)
+
+
+def test_a_run_is_not_taken_up_on_other_data(folder: str, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(losses.PairLoss, "forward", lambda *args: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            train("tuned", folder, tmp_path / "out")
+    with pytest.raises(BadInput, match="asked for differently: data was"):
+        similarity.train_similarity(
+            PAIRS[::-1], SCORES, tmp_path / "out", model=folder, configuration="tuned", settings=QUICK, resume=True
+        )
+
+
 def test_a_shift_is_the_embedding_of_the_reference_of_the_texts_own_length(folder: str, tmp_path: Path) -> None:
     train("exact", folder, tmp_path / "out")
     model = open_model(tmp_path / "out")
@@ -225,6 +245,12 @@ def test_the_truth_is_kept_beside_the_model(folder: str, tmp_path: Path) -> None
     assert len(read_truth(tmp_path / "out/truth-test.jsonl")) == 5
 
 
+def test_the_truth_of_any_text_comes_back(tmp_path: Path) -> None:
+    truths = [Truth("a\u2028b\x85c\n", "d\u2029", (((0, 1), (0, 1)),))]
+    write_truth(truths, tmp_path / "t.jsonl")
+    assert read_truth(tmp_path / "t.jsonl") == truths
+
+
 def test_catalogue_pairs_are_half_own_half_mixed() -> None:
     titles, texts, labels = catalog.title_description_pairs(ITEMS, 0)
     own = {item.text: item.title for item in ITEMS}
@@ -232,6 +258,9 @@ def test_catalogue_pairs_are_half_own_half_mixed() -> None:
     assert labels == [1.0, 0.0] * len(ITEMS)
     assert all(own[text] == title for title, text, label in zip(titles, texts, labels, strict=True) if label)
     assert len(numbers) == len(ITEMS)
+    known = {(item.title, item.text) for item in ITEMS}
+    mixed = [(title, text) for title, text, label in zip(titles, texts, labels, strict=True) if not label]
+    assert sum(pair in known for pair in mixed) < len(mixed) / 4  # some items share a title
 
 
 def test_masking_follows_berts_rule(folder: str) -> None:
@@ -286,7 +315,14 @@ def test_what_cannot_be_trained_is_refused(folder: str, tmp_path: Path) -> None:
         student.train_student([("a", "")], tmp_path / "out", teacher=folder)
     with pytest.raises(BadInput, match="The teacher's vectors have 384 numbers, the student's 32"):
         student.train_student([("a", "b")], tmp_path / "out", student=folder)
-    for wrong in ({"epochs": 0}, {"batch_size": -1}, {"warmup": 1.0}, {"max_steps": 0}):
+    wrongs: list[dict[str, Any]] = [
+        {"epochs": 0},
+        {"batch_size": -1},
+        {"warmup": 1.0},
+        {"max_steps": 0},
+        {"batch_size": 1.5},
+    ]
+    for wrong in (*wrongs, {"weight_decay": -1.0}, {"max_steps": "abc"}, {"batch_size": None}):
         with pytest.raises(BadInput):
             Settings(**wrong)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -70,7 +69,7 @@ def command(
     with loading("Loading"):
         from whyalike.encoders.load import load_encoder
         from whyalike.evaluate.page import picture, save
-        from whyalike.evaluate.run import MEASURES, evaluate
+        from whyalike.evaluate.run import MEASURES, evaluate, spread_evenly
 
         if measure not in (*MEASURES, "rating"):
             raise unknown("measure", measure, (*MEASURES, "rating"))
@@ -78,7 +77,7 @@ def command(
         cases = _cases(data, needs, given.columns(column))
         encoders = [load_encoder(name) for name in model] if model else [load_encoder()]
     if pairs is not None:
-        cases = _spread(cases, pairs)
+        cases = spread_evenly(cases, pairs)
     default = ("bilrp", "integrated_jacobians", "token_outputs", "bti", "random")
     if measure == "rating":
         _prepare(cases, method or default, encoders[0], folder)
@@ -109,13 +108,6 @@ def _prepare(cases: list[Case], methods: Sequence[str], encoder: Encoder, folder
         raise BadInput("A study needs a folder: give --out.")
     study = prepare(cases, folder, encoder=encoder, subjects=methods)
     typer.echo(f"{len(study.items)} explanations to rate are in {folder}. Open the page with `whyalike rate {folder}`.")
-
-
-def _spread(cases: list[Case], count: int) -> list[Case]:
-    if count < 1:
-        raise BadInput(f"--pairs should be above 0; got {count}.")
-    step = max(1, len(cases) // count)
-    return [replace(case, number=number) for number, case in enumerate(cases[::step][:count])]
 
 
 def _cases(data: str, needs: str, columns: dict[str, str]) -> list[Case]:

@@ -37,4 +37,7 @@ def command(
     Console(stderr=True, highlight=False).print(
         f"whyalike study: http://{host}:{port}   (Ctrl+C ends it)", markup=False
     )
+    if settings.hosts is None and token is None:
+        warning = "Others can reach this server, and it asks for no token: set --token or WHYALIKE_TOKEN."
+        Console(stderr=True, highlight=False).print(warning, style="yellow", markup=False)
     server(create_study(study, settings), settings, host, port).run()

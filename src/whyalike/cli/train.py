@@ -70,11 +70,11 @@ def similarity(
 
     Example: `whyalike train similarity exact-model --data stsb-en-train --dev stsb-en-dev --test stsb-en-test --as exact`
     """
-    from whyalike.data_sets import read_scored_pairs
+    from whyalike.data_sets import DATA_SETS, read_scored_pairs
 
     scores = _range(lowest, highest)
     read = {
-        name: read_scored_pairs(source, columns=given.columns(column), scores=scores)
+        name: read_scored_pairs(source, columns=given.columns(column), scores=None if source in DATA_SETS else scores)
         for name, source in (("data", data), ("dev", dev), ("test", test))
         if source is not None
     }

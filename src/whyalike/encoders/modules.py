@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
+from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Module
 from torch import Tensor, nn
 
@@ -96,6 +98,53 @@ def _load(cls: Any, path: str, subfolder: str, options: dict[str, Any]) -> Any:
     }
     made = cls(**cls.load_config(model_name_or_path=path, subfolder=subfolder, **where))
     return cls.load_torch_weights(model_name_or_path=path, subfolder=subfolder, model=made, **where)
+
+
+def revive(model: SentenceTransformer) -> None:
+    """References of a shifted model follow its weights from now on: for training, or after weights were changed."""
+    stages = list(model)
+    for number, stage in enumerate(stages):
+        if isinstance(stage, Shift):
+            stage.live = LiveReferences(model, stages[:number])
+
+
+def refill(model: SentenceTransformer) -> None:
+    """Write a shifted model's table of references anew; nothing where a model has none."""
+    revive(model)
+    for stage in model:
+        if isinstance(stage, Shift):
+            stage.fill()
+            stage.live = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LiveReferences:
+    """Embeddings of references, as the stages of a model make them with their weights of the moment.
+
+    Word embeddings are handed over instead of ids: models that derive positions from ids (RoBERTa, MPNet) would give padding
+    odd ones; this way a reference has the positions of a text.
+    """
+
+    model: SentenceTransformer
+    stages: list[nn.Module]
+
+    def __call__(self, lengths: Int[Tensor, "batch"]) -> Float[Tensor, "batch dim"]:
+        distinct, where = lengths.unique(return_inverse=True)
+        tokenizer = self.model.tokenizer
+        special = tokenizer("a", return_special_tokens_mask=True)
+        ids, own = special["input_ids"], special["special_tokens_mask"]
+        first, last = ids[: own.index(0)], ids[len(own) - own[::-1].index(0) :]
+        rows = torch.full((len(distinct), int(distinct.max())), int(tokenizer.pad_token_id), device=lengths.device)
+        for row, length in zip(rows, distinct.tolist(), strict=True):
+            if length >= len(first) + len(last):
+                row[: len(first)] = torch.tensor(first)
+                row[length - len(last) : length] = torch.tensor(last)
+        mask = (torch.arange(rows.shape[1], device=lengths.device) < distinct[:, None]).long()
+        words = self.stages[0].auto_model.get_input_embeddings()  # type: ignore[operator,union-attr]
+        features: dict[str, Any] = {"inputs_embeds": words(rows), "attention_mask": mask}
+        for stage in self.stages:
+            features = stage(features)
+        return features["sentence_embedding"][where]
 
 
 MODULES = {f"{module.__module__}.{module.__qualname__}": module for module in (Shift, QKVPooling)}

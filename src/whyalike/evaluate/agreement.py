@@ -14,6 +14,7 @@ from scipy.stats import rankdata
 from torch import nn
 
 from whyalike.encoders.encoder import Encoder
+from whyalike.encoders.modules import refill
 from whyalike.encoders.twin import find_blocks
 from whyalike.errors import BadInput
 from whyalike.evaluate.measure import Case, Measure, Row, means
@@ -43,9 +44,10 @@ def _text_cells(e: Explanation) -> np.ndarray:
     return e.matrix[np.ix_(rows, columns)]
 
 
-def _jaccard(one: np.ndarray, other: np.ndarray, count: int) -> float:
-    tops = [set(np.argsort(-each, kind="stable")[:count].tolist()) for each in (one, other)]
-    return len(tops[0] & tops[1]) / len(tops[0] | tops[1])
+def _jaccard(one: np.ndarray, other: np.ndarray, count: int) -> float | None:
+    """Of the largest cells that are not zero: cells no method speaks of are not what two agree on."""
+    tops = [{int(n) for n in np.argsort(-each, kind="stable")[:count] if each[n] != 0} for each in (one, other)]
+    return len(tops[0] & tops[1]) / len(tops[0] | tops[1]) if tops[0] | tops[1] else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class Agreement(Measure):
     summary: ClassVar[str] = "how far two methods, layers or models agree on the same pairs"
     headline: ClassVar[str] = "spearman"
     higher_is_better: ClassVar[bool | None] = None
+    joint: ClassVar[bool] = True
 
     def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:
         return [
@@ -88,6 +91,10 @@ class Randomization(Measure):
     seed: int = 0
     FAILS_ABOVE: ClassVar[float] = 0.95
     _kept: dict[int, list[tuple[str, Encoder]]] = field(default_factory=dict, repr=False, compare=False)
+    _judged: dict[str, Subject] = field(default_factory=dict, repr=False, compare=False)
+
+    def prepare(self, subjects: Sequence[Subject]) -> None:
+        self._judged.update({judged.name: judged for judged in subjects})
 
     def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:
         if id(encoder) not in self._kept:
@@ -95,7 +102,7 @@ class Randomization(Measure):
         rows: list[Row] = []
         for stage, strange in self._kept[id(encoder)]:
             for name, e in found.items():
-                judged: Subject = subject(name)
+                judged = self._judged.get(name) or subject(name)
                 (again,) = judged.explanations([(case.left, case.right)], strange)
                 rows.append({"subject": f"{name}, {stage}"} | compared(e, again))
         return rows
@@ -104,7 +111,7 @@ class Randomization(Measure):
         table = means(rows, NUMBERS)
         for line in table:
             if line["subject"].endswith(ALL):
-                line["reacts"] = line["spearman"] is None or line["spearman"] < self.FAILS_ABOVE
+                line["reacts"] = None if line["spearman"] is None else line["spearman"] < self.FAILS_ABOVE
         return table
 
 
@@ -126,8 +133,14 @@ def drawn_anew(encoder: Encoder, seed: int) -> list[tuple[str, Encoder]]:
         torch.manual_seed(seed)
         for count in range(1, len(blocks) + 1):
             _draw(transformer, blocks[-count])
+            refill(model)
             found.append((f"last {count}", _copy(model, encoder)))
         _draw(transformer, transformer)
+        for module in list(model)[1:]:
+            for part in module.modules():
+                if hasattr(part, "reset_parameters"):
+                    part.reset_parameters()
+        refill(model)
         found.append((ALL, _copy(model, encoder)))
     return found
 

@@ -71,7 +71,7 @@ def read_alignments(source: str | os.PathLike[str]) -> list[Aligned]:
     eight or more is MultiMWA's.
     """
     path = Path(source)
-    if not path.exists() and str(source) in SETS:
+    if not path.is_file() and str(source) in SETS:
         path = data_folder(SETS[str(source)])
     if not path.is_file():
         raise unknown("file or set of alignments", str(source), SETS)
@@ -85,8 +85,17 @@ def read_alignments(source: str | os.PathLike[str]) -> list[Aligned]:
 
 
 def in_words(e: Explanation, aligned: Aligned) -> Float[np.ndarray, "left right"]:
-    """An explanation's matrix in the words of the alignment. A word the model did not read has zeros."""
+    """An explanation's matrix in the words of the alignment. A word the model did not read has zeros.
+
+    What adds up is summed over the units of a word; cosines, which do not, are averaged; exact match is of the words
+    themselves.
+    """
+    if e.method.name == "exact_match":
+        left, right = ([word.casefold() for word in words] for words in (aligned.left, aligned.right))
+        return np.array([[float(one == other) for other in right] for one in left])
     rows, columns = (membership(side, words) for side, words in ((e.left, aligned.left), (e.right, aligned.right)))
+    if e.method.parameters.get("normalize") is True:
+        rows, columns = (each / np.maximum(each.sum(0), 1e-12) for each in (rows, columns))
     return rows.T @ e.matrix @ columns
 
 

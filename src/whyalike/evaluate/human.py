@@ -57,7 +57,6 @@ class Human(Measure):
 
 def _numbers(values: Matrix, gold: Matrix, case: Case) -> Row:
     links = int(gold.sum())
-    order = np.argsort(-values, axis=None, kind="stable")
     words = [
         (line, true)
         for matrix, truth in ((values, gold), (values.T, gold.T))
@@ -66,7 +65,7 @@ def _numbers(values: Matrix, gold: Matrix, case: Case) -> Row:
     ranks = [_rank(line, true) for line, true in words if true.any()]
     row: Row = {
         "average_precision": float(average_precision_score(gold.ravel(), values.ravel())),
-        "precision_at_links": float(gold.ravel()[order[:links]].mean()),
+        "precision_at_links": _precision(values.ravel(), gold.ravel(), links),
         "first_partner": float(np.mean([rank <= 1 for rank in ranks])),
         "reciprocal_rank": float(np.mean([1 / rank for rank in ranks])),
         "even": case.number % 2 == 0,
@@ -77,11 +76,21 @@ def _numbers(values: Matrix, gold: Matrix, case: Case) -> Row:
     return row
 
 
+def _precision(values: Float[np.ndarray, "cells"], gold: Float[np.ndarray, "cells"], count: int) -> float:
+    """The share of links among the ``count`` largest values; of cells tied at the last place, as many as chance takes."""
+    last = np.sort(values)[-count]
+    above, tied = values > last, values == last
+    taken = float(gold[above].sum()) + float(gold[tied].mean()) * (count - int(above.sum()))
+    return taken / count
+
+
 def _rank(values: Float[np.ndarray, "words"], true: Float[np.ndarray, "words"]) -> float:
-    """The rank of the best true partner; words tied with it share their ranks, so that a constant row gets no credit."""
+    """The rank of the best true partner. Words tied with it share their ranks, so that a constant row gets no credit; of
+    several true partners among the tied, the first is expected at ``(tied + 1) / (true + 1)``.
+    """
     best = values[true > 0].max()
-    above, tied = int((values > best).sum()), int((values == best).sum())
-    return above + (tied + 1) / 2
+    above, tied = int((values > best).sum()), values == best
+    return above + (int(tied.sum()) + 1) / (int(true[tied].sum()) + 1)
 
 
 def _counts(values: Matrix, gold: Matrix) -> list[list[int]]:

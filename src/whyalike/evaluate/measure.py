@@ -37,6 +37,10 @@ class Measure(ABC):
     needs: ClassVar[str] = "pairs"  # pairs, scored pairs, alignments or truth
     headline: ClassVar[str]  # the number to judge by
     higher_is_better: ClassVar[bool | None]
+    joint: ClassVar[bool] = False  # whether it looks at all models' explanations together
+
+    def prepare(self, subjects: Sequence[Any]) -> None:  # noqa: B027  (most need nothing)
+        """Told once what will be judged."""
 
     @abstractmethod
     def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:

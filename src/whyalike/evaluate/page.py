@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,9 @@ def to_html(evaluation: Evaluation) -> str:
         import vl_convert  # noqa: F401  (brings the script that draws)
     except ImportError as error:
         raise MissingExtra("altair", "pages with plots", "plots") from error
-    charts = _charts(altair, evaluation)
+    # A name may hold anything, and charts put it into a script.
+    rows = tuple({**row, "subject": str(row["subject"]).replace("<", "‹")} for row in evaluation.rows)
+    charts = _charts(altair, replace(evaluation, rows=rows))
     drawn = altair.vconcat(*charts).configure_view(stroke=None).to_html(inline=True)
     title = escape(f"{evaluation.measure} · {evaluation.asked['model']}")
     body = f"<h1>{title}</h1>{_table(evaluation.table, _best(evaluation))}{_significance(evaluation)}"
@@ -166,10 +169,13 @@ def _significance(evaluation: Evaluation) -> str:
     if not lines:
         return ""
     shown = [
-        {"subject": f"{line['one']} − {line['other']}", **{k: line[k] for k in ("pairs", "mean_difference", "p")}}
+        {
+            "subject": f"{line['one']} − {line['other']}",
+            **{k: line[k] for k in ("pairs", "mean_difference", "p", "p_adjusted")},
+        }
         for line in lines
     ]
-    caption = f"Wilcoxon's signed-rank test on {escape(evaluation.headline)}"
+    caption = f"Wilcoxon's signed-rank test on {escape(evaluation.headline)}; adjusted by Holm for so many comparisons"
     return f'<h2>More than chance?</h2><p class="caption">{caption}</p>{_table(shown, None)}'
 
 

@@ -27,9 +27,10 @@ from jaxtyping import Bool, Float
 from whyalike.encoders.encoder import Batch, Encoder
 from whyalike.encoders.tokens import Reading
 from whyalike.encoders.twin import Features
-from whyalike.errors import BadInput
+from whyalike.errors import BadInput, unknown
 from whyalike.evaluate.measure import Case, Measure, Row, means
 from whyalike.explanation import Explanation
+from whyalike.sides import group
 
 Order = list[int]  # indices of a side's own units, the most important first
 SIDES: tuple[Literal["left", "right"], Literal["left", "right"]] = ("left", "right")
@@ -55,7 +56,7 @@ def embeddings_with(
 ) -> Float[np.ndarray, "rows dim"]:
     """The embedding of a text with only some of its tokens, for each row; special tokens are always there."""
     (batch,) = encoder.batches([reading], 1)
-    kept = kept | np.array(reading.special)
+    kept = kept | np.array([kind != "text" for kind in reading.side.kinds])
     found = np.zeros((len(kept), encoder.record.dim))
     # Rows of one length go together: deleted tokens leave no gap, replaced ones do not change the length.
     lengths = kept.sum(1) if removal == "delete" else np.full(len(kept), kept.shape[1])
@@ -81,6 +82,11 @@ def _features(encoder: Encoder, batch: Batch, kept: Bool[torch.Tensor, "rows tok
         else value
         for name, value in rows.items()
     }
+
+
+def _check_step(step: float, most: float) -> None:
+    if not 0 < step <= most:
+        raise BadInput(f"step is a share of the words, above 0 and at most {most:g}; got {step!r}.")
 
 
 def orders(e: Explanation, kind: str) -> tuple[Order, Order]:
@@ -135,6 +141,9 @@ class EmbeddingPerturbation(Measure):
     step: float = 0.04
     terms: bool = False  # whether a token's total has its term
 
+    def __post_init__(self) -> None:
+        _check_step(self.step, 1.0)
+
     def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:
         readings = encoder.read([case.left, case.right], truncate=True)
         shares = np.arange(0, 1 + 1e-9, self.step)
@@ -177,10 +186,17 @@ class ScorePerturbation(Measure):
     higher_is_better: ClassVar[bool | None] = True
     step: float = 0.1
     removal: Removal = "delete"
-    greedy: int = 0  # of how many pairs to search for an upper bound, word by word
+    greedy: int = 0  # on how many pairs to search for a good order, trying every word at every step
+
+    def __post_init__(self) -> None:
+        _check_step(self.step, 0.5)
+        if self.removal not in ("delete", "replace"):
+            raise unknown("removal", self.removal, ("delete", "replace"))
 
     def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:
         look = Look(case, encoder, self.removal, self.step)
+        if any(sum(kind == "text" for kind in group(each.side, "word")[0].kinds) < 2 for each in look.readings):
+            return []  # of one word nothing can be taken away but all
         rows: list[Row] = []
         for name, e in found.items():
             worded = e.by("word") if e.left.unit == "token" else e
@@ -201,6 +217,12 @@ class ScorePerturbation(Measure):
     def table(self, rows: Sequence[Row]) -> list[Row]:
         names = [f"{what}_{kind}" for what in ("comprehensiveness", "sufficiency") for kind in ORDERS]
         return means(rows, ("faithfulness", *names))
+
+
+def _counts(shares: Float[np.ndarray, "steps"], words: int, back: bool) -> list[int]:
+    """How many words are put back (at least one), or taken away (at least one, at most half)."""
+    most = words if back else words // 2
+    return [min(max(1, round(share * words)), most) for share in shares]
 
 
 class Look:
@@ -227,14 +249,14 @@ class Look:
         self, e: Explanation, order: tuple[Order, Order], shares: Float[np.ndarray, "steps"], *, back: bool
     ) -> Float[np.ndarray, "steps"]:
         kept = [
-            kept_after(reading, e, side, mine, [max(1, round(share * len(mine))) for share in shares], back=back)
+            kept_after(reading, e, side, mine, _counts(shares, len(mine), back), back=back)
             for reading, side, mine in zip(self.readings, SIDES, order, strict=True)
         ]
         self._remember(kept)
         return np.array([self._score(left, right) for left, right in zip(*kept, strict=True)])
 
     def greedy_order(self, e: Explanation, *, back: bool) -> tuple[Order, Order]:
-        """The order found by trying every word at every step: what the best order can hope for."""
+        """The order found by trying every word at every step, the best one first: what a good order can reach."""
         chosen: tuple[Order, Order] = ([], [])
         rest = [[n for n, kind in enumerate(side.kinds) if kind == "text"] for side in (e.left, e.right)]
         while any(rest):

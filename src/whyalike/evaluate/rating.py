@@ -24,11 +24,12 @@ from whyalike.errors import BadInput
 from whyalike.evaluate.measure import Case, Row
 from whyalike.evaluate.subjects import Subject, subject
 from whyalike.explanation import Explanation
-from whyalike.render.scene import scene_of
+from whyalike.render.scene import printable, scene_of
 
 ITEMS, KEY, ANSWERS = "items.json", "key.json", "answers.jsonl"
 SCALE = {1: "not at all", 2: "a little", 3: "partly", 4: "mostly", 5: "fully"}
 LONGEST_NAME = 40
+SHOWN = 8  # pairs of an item
 
 
 def prepare(
@@ -68,34 +69,31 @@ def _blind(e: Explanation) -> dict[str, Any]:
 
     Values are given as shares of the largest, since the size of the numbers would tell methods apart.
     """
-    scene = scene_of(e.by("word") if e.left.unit == "token" else e)
+    worded = e.by("word") if e.left.unit == "token" else e
+    scene = scene_of(worded)
+    own = {
+        name: [number for number, word in enumerate(getattr(scene, name)) if word.kind == "text"]
+        for name in ("left", "right")
+    }
+    largest = max((abs(getattr(scene, name)[n].value) for name in own for n in own[name]), default=0.0) or 1.0
+    strongest = [pair for pair in worded.top_pairs(SHOWN, text_only=True) if pair.value > 0]
+    limit = max((pair.value for pair in strongest), default=1.0)
     sides = {
-        name: [
-            {**word._asdict(), "value": word.value / scene.word_limit}
-            for word in getattr(scene, name)
-            if word.kind == "text"
-        ]
-        for name in ("left", "right")
+        name: [{**getattr(scene, name)[n]._asdict(), "value": getattr(scene, name)[n].value / largest} for n in numbers]
+        for name, numbers in own.items()
     }
-    numbers = {
-        name: {
-            n: count for count, n in enumerate(n for n, word in enumerate(getattr(scene, name)) if word.kind == "text")
-        }
-        for name in ("left", "right")
-    }
-    strongest = [
+    pairs = [
         {
-            "left": pair.left,
-            "right": pair.right,
-            "value": pair.value / scene.limit,
-            "left_index": numbers["left"][pair.left_index],
-            "right_index": numbers["right"][pair.right_index],
+            "left": printable(pair.left),
+            "right": printable(pair.right),
+            "value": pair.value / limit,
+            "left_index": own["left"].index(pair.left_index),
+            "right_index": own["right"].index(pair.right_index),
             "kinds": ["text", "text"],
         }
-        for pair in scene.pairs
-        if pair.kinds == ("text", "text") and pair.value > 0
+        for pair in strongest
     ]
-    return {**sides, "pairs": strongest, "matches": [], "limit": 1.0, "word_limit": 1.0}
+    return {**sides, "pairs": pairs, "matches": [], "limit": 1.0, "word_limit": 1.0}
 
 
 @dataclass(slots=True)
@@ -135,7 +133,9 @@ class Study:
         if item not in {each["id"] for each in self.items}:
             raise BadInput(f"The study has no item {item!r}.")
         line = json.dumps({"rater": name, "item": item, "score": score, "time": round(time.time(), 3)}) + "\n"
-        with self._lock, (self.folder / ANSWERS).open("a", encoding="utf-8") as out:
+        with self._lock, (self.folder / ANSWERS).open("a+", encoding="utf-8") as out:
+            if out.tell() and not _ends_a_line(self.folder / ANSWERS):
+                out.write("\n")  # what a crash cut off stays a line of its own
             out.write(line)
             out.flush()
             os.fsync(out.fileno())
@@ -145,9 +145,11 @@ class Study:
         path = self.folder / ANSWERS
         found: dict[tuple[str, str], int] = {}
         for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if path.is_file() else ():
-            if line.endswith("\n"):
+            try:
                 entry = json.loads(line)
                 found[entry["rater"], entry["item"]] = entry["score"]
+            except (json.JSONDecodeError, KeyError, TypeError):
+                continue  # cut off by a crash
         return found
 
     def result(self) -> dict[str, Any]:
@@ -195,6 +197,12 @@ def krippendorff_alpha(answers: Mapping[tuple[str, str], int]) -> float | None:
     observed = sum(float(((unit[:, None] - unit[None]) ** 2).sum()) / (len(unit) - 1) for unit in units) / total
     expected = float(((every[:, None] - every[None]) ** 2).sum()) / (total * (total - 1))
     return 1 - observed / expected if expected else None
+
+
+def _ends_a_line(path: Path) -> bool:
+    with path.open("rb") as written:
+        written.seek(-1, os.SEEK_END)
+        return written.read(1) == b"\n"
 
 
 def _checked_name(rater: str) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, replace
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -55,26 +56,24 @@ class Evaluation:
     higher_is_better: bool | None
 
     def significance(self) -> list[Row]:
-        """Wilcoxon's signed-rank test, on pairs that both subjects have, for every two subjects; two-sided."""
+        """Wilcoxon's signed-rank test, two-sided, on pairs that both subjects have, for every two subjects.
+
+        ``p_adjusted`` is Holm's: so many comparisons would find something by chance.
+        """
         values: dict[str, dict[int, float]] = {}
         for row in self.rows:
             if row.get(self.headline) is not None:
                 values.setdefault(row["subject"], {})[row["case"]] = row[self.headline]
-        names, found = list(values), []
+        names = list(values)
+        found: list[Row] = []
         for index, one in enumerate(names):
             for other in names[index + 1 :]:
                 shared = sorted(values[one].keys() & values[other].keys())
                 gaps = np.array([values[one][case] - values[other][case] for case in shared])
                 p = float(wilcoxon(gaps).pvalue) if len(gaps) > 4 and gaps.any() else None
-                found.append(
-                    {
-                        "one": one,
-                        "other": other,
-                        "pairs": len(gaps),
-                        "mean_difference": float(gaps.mean()) if len(gaps) else None,
-                        "p": p,
-                    }
-                )
+                mean = float(gaps.mean()) if len(gaps) else None
+                found.append({"one": one, "other": other, "pairs": len(gaps), "mean_difference": mean, "p": p})
+        _adjust(found)
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -121,17 +120,23 @@ def evaluate(
                 judged.method.check(each)  # before any work is done
     asked = {
         "measure": measure.name,
-        "parameters": {name: value for name, value in asdict(cast(Any, measure)).items() if not name.startswith("_")},
+        "parameters": {
+            each.name: getattr(measure, each.name)
+            for each in fields(cast(Any, measure))
+            if not each.name.startswith("_")
+        },
         "subjects": [each.name for each in chosen],
         "models": {name: each.record.fingerprint for name, each in encoders.items()},
         "model": encoder.record.name,
         "pairs": len(cases),
+        "data": _digest(cases),
     }
+    measure.prepare(chosen)
     log = _Log(Path(folder) if folder is not None else None, json.loads(json.dumps(asked)))
     rows = list(log.rows)
     with tqdm(total=len(cases), initial=len(log.done), desc=measure.name, disable=not progress) as bar:
         for case, found in _explained([case for case in cases if case.number not in log.done], chosen, encoders):
-            fresh = [{"case": case.number, **row} for row in measure.rows(case, found, encoder)]
+            fresh = [{"case": case.number, **row} for row in _rows(measure, case, found, encoders)]
             log.write(case.number, fresh)
             rows += fresh
             bar.update()
@@ -148,17 +153,61 @@ def cases_of(pairs: Iterable[tuple[str, str]], scores: Iterable[float] | None = 
 
 def _explained(
     cases: Sequence[Case], subjects: Sequence[Subject], encoders: Mapping[str, Encoder]
-) -> Iterator[tuple[Case, dict[str, Explanation]]]:
+) -> Iterator[tuple[Case, dict[tuple[str, str], Explanation]]]:
     remaining = iter(cases)
     while some := list(islice(remaining, TOGETHER)):
         pairs = [(case.left, case.right) for case in some]
         found = {
-            f"{judged.name}{name}": list(judged.explanations(pairs, encoder))
+            (judged.name, name): list(judged.explanations(pairs, encoder))
             for judged in subjects
             for name, encoder in encoders.items()
         }
         for number, case in enumerate(some):
-            yield case, {name: explanations[number] for name, explanations in found.items()}
+            yield case, {key: explanations[number] for key, explanations in found.items()}
+
+
+def _rows(
+    measure: Measure, case: Case, found: Mapping[tuple[str, str], Explanation], encoders: Mapping[str, Encoder]
+) -> list[Row]:
+    """Each model's explanations are judged by that model; only a joint measure sees them side by side."""
+    if measure.joint:
+        together = {f"{subject}{model}": e for (subject, model), e in found.items()}
+        return measure.rows(case, together, next(iter(encoders.values())))
+    rows = []
+    for model, encoder in encoders.items():
+        own = {subject: e for (subject, where), e in found.items() if where == model}
+        for row in measure.rows(case, own, encoder):
+            rows.append({**row, "subject": f"{row['subject']}{model}"})
+    return rows
+
+
+def _adjust(lines: list[Row]) -> None:
+    """Holm's step-down adjustment, written into the lines."""
+    known = sorted((line for line in lines if line["p"] is not None), key=lambda line: line["p"])
+    largest = 0.0
+    for line in lines:
+        line["p_adjusted"] = None
+    for rank, line in enumerate(known):
+        largest = max(largest, min(1.0, line["p"] * (len(known) - rank)))
+        line["p_adjusted"] = largest
+
+
+def _digest(cases: Sequence[Case]) -> str:
+    """Tells data apart: a run is taken up again on the same pairs only."""
+    known = [
+        (case.number, case.left, case.right, case.score, case.aligned and sorted(case.aligned.sure), case.truth)
+        for case in cases
+    ]
+    text = json.dumps(known)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def spread_evenly(cases: Sequence[Case], count: int) -> list[Case]:
+    """So many cases from all over, numbered anew."""
+    if count < 1:
+        raise BadInput(f"The number of pairs should be above 0; got {count}.")
+    chosen = np.linspace(0, len(cases) - 1, min(count, len(cases))).round().astype(int)
+    return [replace(cases[index], number=number) for number, index in enumerate(chosen)]
 
 
 class _Log:

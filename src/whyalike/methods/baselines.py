@@ -20,7 +20,8 @@ from whyalike.methods.tangents import states_at
 class TokenEmbeddings(SecondOrder):
     """``c_i`` is the hidden state of token i itself, so the matrix holds products of states (BiLRP paper, baseline (i)).
 
-    With ``normalize`` a unit's state has length 1, and the matrix holds contextual cosines as BERTScore compares them.
+    With ``normalize`` a unit's state has length 1, and the matrix ranks pairs by contextual cosine, as BERTScore compares
+    them (divided by ``Z`` like every matrix).
     """
 
     name: ClassVar[str] = "token_embeddings"

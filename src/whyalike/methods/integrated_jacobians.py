@@ -59,6 +59,10 @@ class IntegratedJacobians(SecondOrder):
             raise unknown("kind of reference positions", self.reference_positions, get_args(Positions))
         if self.normalize not in ("endpoint", "path"):
             raise unknown("normalize", self.normalize, ("endpoint", "path"))
+        if self.reference == "null" and self.normalize == "path":
+            raise BadInput(
+                "normalize='path' ends on the unit sphere, where nothing is zero: reference='null' has no place there."
+            )
         if self.rule is not None and self.rule not in RULES:
             raise unknown("rule", self.rule, RULES)
         if self.rule is not None and self.steps is None:
@@ -86,8 +90,10 @@ class IntegratedJacobians(SecondOrder):
             for path, rule in legs:
                 if moving.any():
                     units[moving, row] += path.integrate(rule, masks[moving].to(path.start.dtype)).to(units.dtype)
-            size = float(np.linalg.norm(whole.value(np.zeros(1))) / embedding[row].double().norm().clamp_min(1e-12))
-            measured.append(found | ({"reference_size": size} if self.reference == "null" else {}))
+            if self.reference == "null":
+                size = float(np.linalg.norm(whole.value(np.zeros(1))) / embedding[row].double().norm().clamp_min(1e-12))
+                found = found | {"reference_size": size}
+            measured.append(found)
         return Images(units, embedding, measured)
 
     def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
@@ -111,7 +117,9 @@ class IntegratedJacobians(SecondOrder):
         known: Reference = "pad" if self.reference == "null" else self.reference
         start = reference_states(encoder, batch, states.layer, known, self.reference_positions)
         if self.reference == "null":
-            start = null_states(_one(states, 0), start[:1]).expand_as(start)  # the same for all of one length
+            start = null_states(_one(states, 0), start[:1], self.reference_positions).expand_as(
+                start
+            )  # the same for all of one length
         return [
             Path(_one(states, row), start[row : row + 1], batch.readings[row], budget) for row in range(len(start))
         ], embedding
@@ -142,10 +150,10 @@ class IntegratedJacobians(SecondOrder):
     def _in_double(self, path: Path) -> Path:
         double = path.states.encoder.in_double()
         (batch,) = double.batches([path.reading], 1)
-        (finer,), _ = self.paths(double, batch, path.budget)
-        return (
-            replace(finer, start=path.start.double()) if self.reference == "null" else finer
-        )  # the very same reference
+        known = replace(self, reference="pad") if self.reference == "null" else self
+        (finer,), _ = known.paths(double, batch, path.budget)
+        # A reference that was solved for is taken as it is, not solved for anew.
+        return replace(finer, start=path.start.double()) if self.reference == "null" else finer
 
 
 @dataclass(frozen=True, slots=True, eq=False)

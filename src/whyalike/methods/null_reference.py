@@ -19,9 +19,11 @@ MOST_STEPS = 40
 PATIENCE = 5  # steps in a row that gain less than 2 %: there may be no zero nearby
 
 
-def null_states(states: States, start: Float[Tensor, "1 tokens hidden"]) -> Float[Tensor, "1 tokens hidden"]:
+def null_states(
+    states: States, start: Float[Tensor, "1 tokens hidden"], positions: str
+) -> Float[Tensor, "1 tokens hidden"]:
     """States near ``start`` whose embedding is (almost) zero; how near is told by embedding them."""
-    kept, key = states.encoder.nulls, (states.layer, start.shape[1], str(start.dtype))
+    kept, key = states.encoder.nulls, (states.layer, start.shape[1], positions)
     if key not in kept:
         kept[key] = _solve(states, start)
     return kept[key]

@@ -69,7 +69,12 @@ def train_nouns(
     known = noun_truth([*pairs, *test], tagger)
     train, held_out = known[: len(pairs)], known[len(pairs) :]
     made = with_qkv_pooling(open_model(model), heads)
-    trained = fit(
+
+    def keep_truth(place: Path) -> None:
+        for name, truths in (("train", train), ("test", held_out)):
+            write_truth(truths, place / f"truth-{name}.jsonl")
+
+    return fit(
         made,
         PairLoss(made, "dot"),
         {
@@ -81,12 +86,10 @@ def train_nouns(
         asked={"kind": "nouns", "model": str(model) if model else None, "heads": heads},
         settings=settings,
         measure=(lambda now: fit_of(now, held_out)) if held_out else None,
+        beside=keep_truth,
         resume=resume,
         progress=progress,
     )
-    for name, truths in (("train", train), ("test", held_out)):
-        write_truth(truths, Path(folder) / f"truth-{name}.jsonl")
-    return trained
 
 
 def with_qkv_pooling(model: SentenceTransformer, heads: int | None = None) -> SentenceTransformer:

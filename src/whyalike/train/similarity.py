@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from jaxtyping import Float, Int
 from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize
-from torch import Tensor, nn
 
 from whyalike.encoders.load import open_model
 from whyalike.encoders.modules import Shift
@@ -82,39 +79,8 @@ def prepared(model: str | os.PathLike[str] | None, configuration: Configuration)
         raise BadInput("The model is shifted by its reference already. Train it as it is: configuration 'tuned'.")
     longest = made.max_seq_length or 512
     shift = Shift(int(made.get_embedding_dimension() or 0), longest)
-    shift.live = LiveReferences(made, stages)
     similarity: Any = "dot" if configuration == "dot" else "cosine"
     return SentenceTransformer(modules=[*stages, shift], device=str(made.device), similarity_fn_name=similarity)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LiveReferences:
-    """Embeddings of references, as the stages of a model make them with their weights of the moment.
-
-    Word embeddings are handed over instead of ids: models that derive positions from ids (RoBERTa, MPNet) would give padding
-    odd ones; this way a reference has the positions of a text.
-    """
-
-    model: SentenceTransformer
-    stages: list[nn.Module]
-
-    def __call__(self, lengths: Int[Tensor, "batch"]) -> Float[Tensor, "batch dim"]:
-        distinct, where = lengths.unique(return_inverse=True)
-        tokenizer = self.model.tokenizer
-        special = tokenizer("a", return_special_tokens_mask=True)
-        ids, own = special["input_ids"], special["special_tokens_mask"]
-        first, last = ids[: own.index(0)], ids[len(own) - own[::-1].index(0) :]
-        rows = torch.full((len(distinct), int(distinct.max())), int(tokenizer.pad_token_id), device=lengths.device)
-        for row, length in zip(rows, distinct.tolist(), strict=True):
-            if length >= len(first) + len(last):
-                row[: len(first)] = torch.tensor(first)
-                row[length - len(last) : length] = torch.tensor(last)
-        mask = (torch.arange(rows.shape[1], device=lengths.device) < distinct[:, None]).long()
-        words = self.stages[0].auto_model.get_input_embeddings()  # type: ignore[operator,union-attr]
-        features: dict[str, Any] = {"inputs_embeds": words(rows), "attention_mask": mask}
-        for stage in self.stages:
-            features = stage(features)
-        return features["sentence_embedding"][where]
 
 
 def spearman(model: SentenceTransformer, pairs: Pairs, scores: Sequence[float]) -> float:

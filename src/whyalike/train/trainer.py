@@ -7,10 +7,11 @@ beside it: what was asked, and how the loss went.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState
 from transformers.trainer_callback import PrinterCallback
 
 from whyalike import __version__
+from whyalike.encoders.modules import revive
 from whyalike.errors import BadInput, MissingExtra
 
 try:
@@ -52,13 +54,26 @@ class Settings:
     max_steps: int | None = None  # instead of epochs
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "learning_rate", "checkpoint_every"):
-            if not getattr(self, name) > 0:
-                raise BadInput(f"{name} should be above 0; got {getattr(self, name)!r}.")
+        for name in (
+            "epochs",
+            "batch_size",
+            "learning_rate",
+            "checkpoint_every",
+            "weight_decay",
+            "warmup",
+            "seed",
+            "max_steps",
+        ):
+            value = getattr(self, name)
+            whole = name in ("batch_size", "checkpoint_every", "seed", "max_steps")
+            if value is None and name == "max_steps":
+                continue
+            if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
+                raise BadInput(f"{name} should be a {'whole ' if whole else ''}number; got {value!r}.")
+            if value < 0 or (value == 0 and name not in ("weight_decay", "warmup", "seed")):
+                raise BadInput(f"{name} should be above 0; got {value!r}.")
         if not 0 <= self.warmup < 1:
             raise BadInput(f"warmup is a share of all steps, from 0 up to 1; got {self.warmup!r}.")
-        if self.max_steps is not None and self.max_steps <= 0:
-            raise BadInput(f"max_steps should be above 0; got {self.max_steps!r}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,22 +103,26 @@ def fit(
     asked: Mapping[str, Any],
     settings: Settings,
     measure: Measure | None = None,
+    beside: Callable[[Path], None] = lambda folder: None,
     resume: bool = False,
     progress: bool = True,
 ) -> Trained:
-    """Train a model on a table and save it in ``folder``.
+    """Train a model on a table and save it in ``folder``; ``beside`` writes what else belongs there.
 
-    ``asked`` is recorded, and must be the same when a run is taken up again with ``resume``.
+    ``asked`` is recorded, and must be the same, and the table too, when a run is taken up again with ``resume``.
     """
-    asked = json.loads(json.dumps({**asked, "settings": asdict(settings), "rows": len(next(iter(columns.values())))}))
-    checkpoint = _prepare(folder, asked, resume)
+    rows = len(next(iter(columns.values())))
+    digest = hashlib.sha256(json.dumps(dict(columns)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    asked = json.loads(json.dumps({**asked, "settings": asdict(settings), "rows": rows, "data": digest}))
+    checkpoint = _prepare(folder, asked, resume, whole=(LOSS,) if _own(loss) else ())
+    revive(model)
     disable_progress_bars()
     watcher = _Watcher(model, loss, measure, progress)
     if checkpoint is not None:
         _load_own(loss, Path(checkpoint))
     trainer = SentenceTransformerTrainer(
         model=model,
-        args=_arguments(folder / CHECKPOINTS, settings, len(next(iter(columns.values())))),
+        args=_arguments(folder / CHECKPOINTS, settings, rows),
         train_dataset=Dataset.from_dict(dict(columns)),
         loss=loss,
         callbacks=[watcher],
@@ -119,6 +138,7 @@ def fit(
     trained = Trained(folder, tuple(history), tuple(measured), asked)
     model.eval()
     model.save(str(folder), create_model_card=False)
+    beside(folder)
     (folder / RECORD).write_text(json.dumps(trained.to_dict(), indent=1) + "\n", encoding="utf-8")
     shutil.rmtree(folder / CHECKPOINTS)
     return trained
@@ -131,7 +151,7 @@ def load_record(folder: Path) -> Trained:
     return Trained(folder, losses, tuple(found["measured"]), found["asked"])
 
 
-def _prepare(folder: Path, asked: Mapping[str, Any], resume: bool) -> str | None:
+def _prepare(folder: Path, asked: Mapping[str, Any], resume: bool, whole: Sequence[str]) -> str | None:
     """The last checkpoint to go on from, or None; refuses a folder that holds something else."""
     state = folder / CHECKPOINTS / "asked.json"
     if not folder.exists() or not any(folder.iterdir()):
@@ -150,8 +170,8 @@ def _prepare(folder: Path, asked: Mapping[str, Any], resume: bool) -> str | None
             f"now {asked.get(differing[0])!r}. Resume it as it was begun, or give another folder."
         )
     found = sorted((folder / CHECKPOINTS).glob("checkpoint-*"), key=lambda each: int(each.name.rsplit("-", 1)[1]))
-    whole = [each for each in found if (each / "trainer_state.json").is_file()]  # written last
-    return str(whole[-1]) if whole else None
+    complete = [each for each in found if all((each / name).is_file() for name in ("trainer_state.json", *whole))]
+    return str(complete[-1]) if complete else None
 
 
 def _arguments(folder: Path, settings: Settings, rows: int) -> SentenceTransformerTrainingArguments:

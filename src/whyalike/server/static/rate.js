@@ -1,11 +1,12 @@
 import { $, ask, say } from "/static/page.js";
 import { line, links, make, paint } from "/static/draw.js";
 
-let rater = localStorage.getItem("whyalike-rater") ?? "", item = null, waiting = false;
+let rater = localStorage.getItem("whyalike-rater") ?? "", item = null, waiting = false, shownAt = 0;
 $("#who").rater.value = rater;
 
 function show({ item: next, done, total, scale }) {
   item = next;
+  shownAt = performance.now();
   $("#who").hidden = true;
   $("#result").hidden = !next;
   say(next ? `${done} of ${total} rated` : `All ${total} are rated. Thank you, ${rater}.`);
@@ -29,7 +30,7 @@ function show({ item: next, done, total, scale }) {
 }
 
 async function answer(score) {
-  if (!item || waiting) return;
+  if (!item || waiting || performance.now() - shownAt < 250) return; // a second click was meant for the item before
   waiting = true;
   try {
     show(await (await ask("/api/answer", { rater, item: item.id, score })).json());
@@ -40,7 +41,8 @@ async function answer(score) {
 }
 
 document.addEventListener("keydown", (event) => {
-  if (event.target.tagName !== "INPUT" && /^[1-5]$/.test(event.key)) answer(Number(event.key));
+  if (event.repeat || event.ctrlKey || event.altKey || event.metaKey || event.target.tagName === "INPUT") return;
+  if (/^[1-5]$/.test(event.key)) answer(Number(event.key));
 });
 $("#who").addEventListener("submit", async (event) => {
   event.preventDefault();
