@@ -39,6 +39,7 @@ def test_a_study_is_rated_by_mouse_and_keys_and_goes_on_in_another_tab(
     page.get_by_role("button", name="Begin").click()
     expect(page.locator("#status")).to_have_text("0 of 4 rated")
     expect(page.locator("#words .line")).to_have_count(2)
+    page.wait_for_timeout(300)  # an answer within a quarter of a second is taken for a slip
     page.get_by_role("button", name="4 mostly").click()
     expect(page.locator("#status")).to_have_text("1 of 4 rated")
     page.close()  # loses nothing
@@ -49,8 +50,10 @@ def test_a_study_is_rated_by_mouse_and_keys_and_goes_on_in_another_tab(
     page.get_by_role("button", name="Begin").click()
     expect(page.locator("#status")).to_have_text("1 of 4 rated")
     for count in (2, 3):
+        page.wait_for_timeout(300)
         page.keyboard.press("5")
         expect(page.locator("#status")).to_have_text(f"{count} of 4 rated")
+    page.wait_for_timeout(300)
     page.keyboard.press("1")
     expect(page.locator("#status")).to_have_text("All 4 are rated. Thank you, Ada.")
     assert sorted(made.answers().values()) == [1, 4, 5, 5]

@@ -47,7 +47,7 @@ for wrong in ({"reference": "blank"}, {"reference_positions": "odd"}, {"normaliz
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.count("Known: ") == 4
-    assert "There is no reference 'blank'. Known: pad, mask, unk, zero." in ran.stdout
+    assert "There is no reference 'blank'. Known: pad, mask, unk, zero, null." in ran.stdout
 
 
 def test_a_text_too_long_is_an_error_unless_truncated_and_then_says_so(encoder: whyalike.Encoder) -> None:

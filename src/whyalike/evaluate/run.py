@@ -223,7 +223,8 @@ class _Log:
         state = folder / ASKED
         if state.is_file():
             before = json.loads(state.read_text(encoding="utf-8"))
-            differing = sorted(key for key in {*before, *asked} if before.get(key) != asked.get(key))
+            changed = [key for key in {*before, *asked} if before.get(key) != asked.get(key)]
+            differing = sorted(changed, key=lambda key: (key == "data", key))  # what was set before what it changed
             if differing:
                 raise BadInput(
                     f"{folder} holds another evaluation: {differing[0]} was {before.get(differing[0])!r}, now "

@@ -163,7 +163,8 @@ def _prepare(folder: Path, asked: Mapping[str, Any], resume: bool, whole: Sequen
     if not resume:
         raise BadInput(f"{folder} holds an unfinished training. Take it up again with resume, or give another folder.")
     before = json.loads(state.read_text(encoding="utf-8"))
-    differing = sorted(key for key in {*before, *asked} if before.get(key) != asked.get(key))
+    changed = [key for key in {*before, *asked} if before.get(key) != asked.get(key)]
+    differing = sorted(changed, key=lambda key: (key == "data", key))  # what was set before what it changed
     if differing:
         raise BadInput(
             f"{folder} holds a training that was asked for differently: {differing[0]} was {before.get(differing[0])!r}, "
