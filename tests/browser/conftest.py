@@ -7,12 +7,13 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.serving import serving
 from whyalike.server.app import create_app
 from whyalike.server.settings import Settings
 
+expect.set_options(timeout=60_000)  # a busy machine is slow, not wrong
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 
 
