@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import numpy as np
-
 from whyalike.errors import BadInput, MissingExtra
 from whyalike.explanation import Explanation
-from whyalike.render.scene import NEGATIVE, PAPER, POSITIVE, REST, Scene, scene_of
+from whyalike.render.scene import NEGATIVE, PAPER, POSITIVE, Scene, scene_of
 from whyalike.render.svg import to_svg
 
 WIDEST = 100  # rows or columns
@@ -23,13 +21,13 @@ def to_figure(explanation: Explanation) -> Any:
     except ImportError as error:
         raise MissingExtra("altair", "figures", "plots") from error
     scene = scene_of(explanation)
-    if max(len(scene.rows), len(scene.columns)) > WIDEST:
+    if max(scene.grid.values.shape) > WIDEST:
         raise BadInput(
-            f"The matrix is {len(scene.rows)} by {len(scene.columns)}, too large for a figure (at most {WIDEST} each way). "
-            "Draw it by sentence, or as HTML or SVG."
+            f"The matrix is {len(scene.grid.rows)} by {len(scene.grid.columns)}, "
+            f"too large for a figure (at most {WIDEST} each way). Draw it by sentence, or as HTML or SVG."
         )
     title = altair.TitleParams(f"score {scene.score:.3f}", subtitle=[scene.caption, *scene.notes], anchor="start")
-    charts = [_heat_map(altair, scene)] if scene.rows else []
+    charts = [_heat_map(altair, scene)] if scene.grid.rows else []
     charts.append(_parts(altair, scene) if scene.parts else _matches(altair, scene))
     return (
         altair.vconcat(*charts, spacing=24)
@@ -58,17 +56,12 @@ def to_png(explanation: Explanation) -> bytes:
 
 
 def _heat_map(altair: Any, scene: Scene) -> Any:
-    left, right = (
-        [words[number] for number in shown] for words, shown in ((scene.left, scene.rows), (scene.right, scene.columns))
-    )
-    headings = [[(word.label, word.kind == "text") for word in words] for words in (left, right)]
-    values = scene.cells[np.ix_(scene.rows, scene.columns)]
-    if scene.remainder is not None:
-        rest = scene.remainder
-        values = np.block([[values, rest.left[:, None]], [rest.right[None], np.array([[rest.corner]])]])
-        headings = [[*each, (REST, False)] for each in headings]
+    grid = scene.grid
+    headings = [[(heading.label, heading.kind == "text") for heading in each] for each in (grid.rows, grid.columns)]
     rows = [
-        {"row": i, "column": j, "value": float(value)} for i, line in enumerate(values) for j, value in enumerate(line)
+        {"row": i, "column": j, "value": float(value)}
+        for i, line in enumerate(grid.values)
+        for j, value in enumerate(line)
     ]
     # Numbers place the cells, so that a word may occur twice; the labels are looked up.
     axes = {
@@ -137,7 +130,7 @@ def _matches(altair: Any, scene: Scene) -> Any:
         y=altair.Y("order:O", axis=_axis(altair, labels)),  # a pair of words may occur twice
         x=altair.X("score:Q", axis=altair.Axis(title=scene.closing, titleFontSize=12, titleFontWeight="normal")),
     )
-    size = {"width": max(420, 52 * len(scene.columns)), "height": max(40, 24 * len(rows))}
+    size = {"width": max(420, 52 * len(scene.grid.columns)), "height": max(40, 24 * len(rows))}
     return base.mark_bar(height=14, color=_rgb(POSITIVE)).properties(**size)
 
 

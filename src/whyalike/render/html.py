@@ -6,7 +6,7 @@ from html import escape
 from itertools import groupby
 
 from whyalike.explanation import Explanation
-from whyalike.render.scene import REST, WHITE_INK, Scene, Word, direction, printable, scene_of, shade
+from whyalike.render.scene import WHITE_INK, Heading, Scene, Word, direction, printable, scene_of, shade
 from whyalike.render.svg import texts_with_links
 
 LINKED = 40  # units; between longer texts links are a thicket
@@ -66,7 +66,7 @@ def body(scene: Scene, *, folded: bool = False) -> str:
     """All of a scene below its headings; the matrix folded away where there is little room."""
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in scene.notes)
     matrix = _matrix(scene)
-    if matrix and (folded or max(len(scene.rows), len(scene.columns)) > WIDE):
+    if matrix and (folded or max(scene.grid.values.shape) > WIDE):
         matrix = f"<details><summary>all pairs</summary>{matrix}</details>"
     short = not folded and max(len(scene.left), len(scene.right)) <= LINKED
     texts = f'<div class="links">{texts_with_links(scene)}</div>' if short else _texts(scene)
@@ -113,33 +113,29 @@ def _run(words: tuple[Word, ...], limit: float) -> str:
     )
 
 
-def _heading(word: Word, scope: str) -> str:
-    return f'<th scope="{scope}" class="{word.kind}"><bdi>{escape(word.label)}</bdi></th>'
+def _heading(heading: Heading, scope: str) -> str:
+    label = escape(heading.label)
+    shown = label if heading.kind == "remainder" else f"<bdi>{label}</bdi>"
+    return f'<th scope="{scope}" class="{heading.kind}">{shown}</th>'
 
 
 def _matrix(scene: Scene) -> str:
-    if not scene.rows:
+    grid = scene.grid
+    if not grid.rows:
         return ""
-    shown, rest = [scene.right[number] for number in scene.columns], scene.remainder
-    head = "".join(_heading(word, "col") for word in shown)
-    head += f'<th scope="col" class="remainder">{REST}</th>' if rest else ""
+    head = "".join(_heading(column, "col") for column in grid.columns)
     rows = []
-    for number in scene.rows:
-        word, values = scene.left[number], scene.cells[number, list(scene.columns)]
+    for row, values in zip(grid.rows, grid.values, strict=True):
         cells = "".join(
-            _cell(float(value), scene.limit, f"{word.label} ↔ {other.label}")
-            for other, value in zip(shown, values, strict=True)
+            _cell(float(value), scene.limit, f"{row.label} ↔ {column.label}", _beside(row, column))
+            for column, value in zip(grid.columns, values, strict=True)
         )
-        cells += _cell(float(rest.left[number]), scene.limit, f"{word.label} ↔ {REST}", "remainder") if rest else ""
-        rows.append(f"<tr>{_heading(word, 'row')}{cells}</tr>")
-    if rest:
-        cells = "".join(
-            _cell(float(rest.right[number]), scene.limit, f"{REST} ↔ {other.label}", "remainder")
-            for number, other in zip(scene.columns, shown, strict=True)
-        )
-        cells += _cell(rest.corner, scene.limit, f"{REST} ↔ {REST}", "remainder")
-        rows.append(f'<tr><th scope="row" class="remainder">{REST}</th>{cells}</tr>')
+        rows.append(f"<tr>{_heading(row, 'row')}{cells}</tr>")
     return f'<div class="scroll"><table><thead><tr><td></td>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+
+
+def _beside(row: Heading, column: Heading) -> str:
+    return "remainder" if "remainder" in (row.kind, column.kind) else ""
 
 
 def _cell(value: float, limit: float, pair: str, kind: str = "") -> str:

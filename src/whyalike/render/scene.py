@@ -42,12 +42,28 @@ class Part(NamedTuple):
     meaning: str
 
 
-class Remainder(NamedTuple):
-    """What stands beside the cells: each word with what no word of the other text owns, and that with itself."""
+class Heading(NamedTuple):
+    """Of a row or a column of the heat map: a word, or what no word owns."""
 
-    left: Float[np.ndarray, "left"]
-    right: Float[np.ndarray, "right"]
-    corner: float
+    label: str
+    kind: Kind | Literal["remainder"]
+    number: int  # of the word in its text; -1 where there is none
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grid:
+    """The heat map: the words that have something to show, and beside them what no word owns, where there is any."""
+
+    rows: tuple[Heading, ...]
+    columns: tuple[Heading, ...]
+    values: Float[np.ndarray, "rows columns"]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "rows": [heading._asdict() for heading in self.rows],
+            "columns": [heading._asdict() for heading in self.columns],
+            "values": self.values.tolist(),
+        }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,9 +74,7 @@ class Scene:
     left: tuple[Word, ...]
     right: tuple[Word, ...]
     cells: Float[np.ndarray, "left right"]
-    rows: tuple[int, ...]  # which of the cells to show: all, or those of words that have a match
-    columns: tuple[int, ...]
-    remainder: Remainder | None  # beside the cells; None where nothing is left over, or the method knows no such thing
+    grid: Grid  # all cells, or those of words that have a match
     parts: tuple[Part, ...]  # none where the method says nothing about parts
     pairs: tuple[Pair, ...]
     matches: tuple[Match, ...]  # of a first-order method
@@ -84,9 +98,7 @@ class Scene:
             "left": [word._asdict() for word in self.left],
             "right": [word._asdict() for word in self.right],
             "cells": self.cells.tolist(),
-            "rows": list(self.rows),
-            "columns": list(self.columns),
-            "remainder": _plain(self.remainder) if self.remainder else None,
+            "grid": self.grid.to_dict(),
             "limit": self.limit,
             "word_limit": self.word_limit,
             "parts": [part._asdict() for part in self.parts],
@@ -104,14 +116,13 @@ def scene_of(explanation: Explanation, pairs: int = 8) -> Scene:
     matched = e.matching is not None
     parts = () if matched else _parts(e)
     values = _saliency(e) or (e.matrix.sum(1) + e.left_terms, e.matrix.sum(0) + e.right_terms)
+    left, right = words_of(e.left, values[0]), words_of(e.right, values[1])
     return Scene(
         score=e.score,
-        left=words_of(e.left, values[0]),
-        right=words_of(e.right, values[1]),
+        left=left,
+        right=right,
         cells=e.matrix,
-        rows=tuple(np.flatnonzero(e.matrix.any(1)).tolist() if matched else range(len(e.left))),
-        columns=tuple(np.flatnonzero(e.matrix.any(0)).tolist() if matched else range(len(e.right))),
-        remainder=_remainder(e) if parts else None,
+        grid=_grid(e, left, right),
         parts=parts,
         pairs=tuple(_shown(pair) for pair in e.top_pairs(pairs) if not matched or pair.value),
         matches=tuple(_shown(match) for match in e.matching.top) if e.matching is not None else (),
@@ -119,6 +130,23 @@ def scene_of(explanation: Explanation, pairs: int = 8) -> Scene:
         closing=_sum_line(e, parts) if parts else _counts(e),
         notes=tuple(notes_of(e)),
     )
+
+
+def _grid(e: Explanation, left: tuple[Word, ...], right: tuple[Word, ...]) -> Grid:
+    """Of matched words only those with a match; of all others every word, and what no word owns unless it is all zero."""
+    some = e.matching is not None
+    rows, columns = (
+        np.flatnonzero(e.matrix.any(axis)) if some else np.arange(e.matrix.shape[1 - axis]) for axis in (1, 0)
+    )
+    headings = [
+        [Heading(words[number].label, words[number].kind, int(number)) for number in numbers]
+        for words, numbers in ((left, rows), (right, columns))
+    ]
+    values = e.matrix[np.ix_(rows, columns)]
+    if not some and (e.left_terms.any() or e.right_terms.any() or e.constant):
+        values = np.block([[values, e.left_terms[:, None]], [e.right_terms[None], np.array([[e.constant]])]])
+        headings = [[*each, Heading(REST, "remainder", -1)] for each in headings]
+    return Grid(tuple(headings[0]), tuple(headings[1]), values)
 
 
 def _shown(pair: Labelled) -> Labelled:
@@ -133,16 +161,6 @@ def _parts(e: Explanation) -> tuple[Part, ...]:
         Part("right terms", float(e.right_terms.sum()), "right words with what no left word owns"),
         Part("constant", e.constant, "what no word owns, on both sides"),
     )
-
-
-def _remainder(e: Explanation) -> Remainder | None:
-    """None where all of it is zero: nothing is left over."""
-    found = Remainder(e.left_terms, e.right_terms, e.constant)
-    return found if found.left.any() or found.right.any() or found.corner else None
-
-
-def _plain(remainder: Remainder) -> dict[str, Any]:
-    return {"left": remainder.left.tolist(), "right": remainder.right.tolist(), "corner": remainder.corner}
 
 
 def _saliency(e: Explanation) -> tuple[Float[np.ndarray, "left"], Float[np.ndarray, "right"]] | None:

@@ -13,9 +13,9 @@ from whyalike.matching import Match
 from whyalike.render.scene import (
     NEGATIVE,
     POSITIVE,
-    REST,
     WHITE_INK,
     Colour,
+    Heading,
     Scene,
     Word,
     direction,
@@ -31,9 +31,6 @@ GUTTER, SMALLEST_TILE = 120.0, 7.0  # for the words beside the heat map; a small
 DASHED = ' stroke="currentColor" stroke-opacity=".5" stroke-dasharray="3 2"'
 STYLE = "@media (prefers-color-scheme:dark){svg{color:#eaeaea}}"  # where it stands alone or as an image
 FONT = "font-family=\"system-ui,'DejaVu Sans','Noto Sans CJK JP',sans-serif\""
-
-
-Heading = tuple[str, str, int]  # what it says, its kind, its index: -1 for what no word owns
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,48 +178,36 @@ def _bars(scene: Scene, top: float, width: int) -> tuple[str, float]:
 
 def heat_map(scene: Scene, top: float, width: int) -> tuple[str, float]:
     """All pairs as tiles, what no word owns beside them, and where they end; nothing where a tile would be a speck."""
-    rows: list[Heading] = [(scene.left[i].label, scene.left[i].kind, i) for i in scene.rows]
-    columns: list[Heading] = [(scene.right[j].label, scene.right[j].kind, j) for j in scene.columns]
-    if scene.remainder is not None:
-        rows, columns = ([*each, (REST, "remainder", -1)] for each in (rows, columns))
+    rows, columns = scene.grid.rows, scene.grid.columns
     room = width - 2 * MARGIN - GUTTER
-    if not scene.rows or room / len(columns) < SMALLEST_TILE or len(rows) > room / SMALLEST_TILE:
+    if not rows or room / len(columns) < SMALLEST_TILE or len(rows) > room / SMALLEST_TILE:
         return "", top
     wide = min(56.0, room / len(columns))
     high = min(24.0, wide)
     x, y = MARGIN + GUTTER, top + LEADING + GUTTER * 0.6
     numbers = wide >= 38
-    drawn = [
-        _heading(label, kind, x + wide * (n + 0.5), y - 6, wide, slanted=True)
-        for n, (label, kind, _) in enumerate(columns)
-    ]
-    drawn += [_heading(label, kind, x - 6, y + high * (n + 0.5) + 4, high) for n, (label, kind, _) in enumerate(rows)]
-    for m, (above, kind, i) in enumerate(rows):
-        for n, (below, other, j) in enumerate(columns):
-            value, title = _value(scene, i, j), f"{above} ↔ {below}"
+    drawn = [_heading(column, x + wide * (n + 0.5), y - 6, wide, slanted=True) for n, column in enumerate(columns)]
+    drawn += [_heading(row, x - 6, y + high * (n + 0.5) + 4, high) for n, row in enumerate(rows)]
+    for m, row in enumerate(rows):
+        for n, column in enumerate(columns):
+            value = float(scene.grid.values[m, n])
             text = f"{value:+.2f}" if numbers and (value or scene.parts) else ""
-            edge = "text" if kind == other == "text" else "remainder" if "remainder" in (kind, other) else "special"
-            drawn.append(_tile(x + wide * n, y + high * m, wide - 1, high - 1, value, scene.limit, text, title, edge))
+            beside = "remainder" in (row.kind, column.kind)
+            title = f"{row.label} ↔ {column.label}"
+            drawn.append(
+                _tile(x + wide * n, y + high * m, wide - 1, high - 1, value, scene.limit, text, title, dashed=beside)
+            )
     return "".join(drawn), y + high * len(rows)
 
 
-def _value(scene: Scene, i: int, j: int) -> float:
-    """Of a tile; -1 stands for what no word owns."""
-    if scene.remainder is None or min(i, j) >= 0:
-        return float(scene.cells[i, j])
-    if i < 0 and j < 0:
-        return scene.remainder.corner
-    return float(scene.remainder.left[i] if i >= 0 else scene.remainder.right[j])
-
-
-def _heading(label: str, kind: str, x: float, y: float, room: float, *, slanted: bool = False) -> str:
-    look = "" if kind == "text" else ' font-style="italic" fill-opacity=".65"'
+def _heading(heading: Heading, x: float, y: float, room: float, *, slanted: bool = False) -> str:
+    look = "" if heading.kind == "text" else ' font-style="italic" fill-opacity=".65"'
     turn = f' transform="rotate({-40 if room >= 24 else -75} {x:.1f} {y:.1f})"' if slanted else ""
     anchor = "start" if slanted else "end"
     size = 12 if room >= 14 else max(6, round(room * 0.8))
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}"{look}{turn}>'
-        f"{escape(_cut(label, 14))}</text>"
+        f"{escape(_cut(heading.label, 14))}</text>"
     )
 
 
@@ -235,12 +220,13 @@ def _tile(
     limit: float,
     text: str,
     title: str = "",
-    kind: str = "text",
+    *,
+    dashed: bool = False,
 ) -> str:
     """A value as a coloured rectangle; dashed where no word stands for it."""
     share, end = shade(value, limit)
     ink = ' fill="#fff"' if share > WHITE_INK else ""
-    edge = DASHED if kind == "remainder" else ""
+    edge = DASHED if dashed else ""
     told = f"<title>{escape(title)}: {value:+.4f}</title>" if title else ""
     number = (
         f'<text x="{x + width - 5:.1f}" y="{y + height / 2 + 4:.1f}" font-size="12" text-anchor="end"{ink}>'

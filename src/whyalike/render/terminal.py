@@ -11,10 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from whyalike.explanation import Explanation
-from whyalike.render.scene import REST, Colour, Scene, Word, colour, ink, scene_of
+from whyalike.render.scene import Colour, Heading, Scene, Word, colour, ink, scene_of
 
 CELL, ROW_LABEL = 7, 16
-REMAINDER = "dim italic"
 
 
 def picture(explanation: Explanation, width: int) -> RenderableType:
@@ -22,10 +21,10 @@ def picture(explanation: Explanation, width: int) -> RenderableType:
     scene = scene_of(explanation)
     title = Text.assemble(("score ", "bold"), (f"{scene.score:.3f}", "bold"), (f"   {scene.caption}", "dim"))
     pieces: list[RenderableType] = [title, Text(), texts(scene), Text()]
-    columns = len(scene.columns) + (scene.remainder is not None)
-    if scene.rows and ROW_LABEL + CELL * columns <= width:
+    columns = len(scene.grid.columns)
+    if scene.grid.rows and ROW_LABEL + CELL * columns <= width:
         pieces += [_matrix(scene), Text()]
-    elif scene.rows:
+    elif scene.grid.rows:
         hint = "--by sentence" if explanation.left.unit != "sentence" else "--html FILE"
         pieces += [
             Text(f"The matrix is {columns} columns wide: see it with {hint} or --png FILE.", "dim"),
@@ -63,33 +62,23 @@ def line(name: str, words: tuple[Word, ...], limit: float) -> Text:
 
 
 def _matrix(scene: Scene) -> Text:
-    rest = scene.remainder
-    headings = [(scene.right[number].label, _label_style(scene.right[number])) for number in scene.columns]
-    headings += [(REST, REMAINDER)] if rest else []
     lines = [Text(" " * ROW_LABEL)]
-    for heading, look in headings:
-        label = _shorten(heading, CELL - 1)
-        lines[0].append(" " * (CELL - 1 - cell_len(label)) + label + " ", look)
-    for number in scene.rows:
-        values = [*scene.cells[number, list(scene.columns)], *([rest.left[number]] if rest else [])]
-        lines.append(_row(scene.left[number].label, _label_style(scene.left[number]), values, scene.limit))
-    if rest:
-        lines.append(_row(REST, REMAINDER, [*rest.right[list(scene.columns)], rest.corner], scene.limit))
+    for column in scene.grid.columns:
+        label = _shorten(column.label, CELL - 1)
+        lines[0].append(" " * (CELL - 1 - cell_len(label)) + label + " ", _label_style(column))
+    for row, values in zip(scene.grid.rows, scene.grid.values, strict=True):
+        label = _shorten(row.label, ROW_LABEL - 1)
+        line = Text(" " * (ROW_LABEL - 1 - cell_len(label)))
+        line.append(label + " ", _label_style(row))
+        for value in values:
+            text = f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")
+            line.append(f"{text:>{CELL - 1}} ", style(colour(float(value), scene.limit)))
+        lines.append(line)
     return Text("\n").join(lines)
 
 
-def _row(heading: str, look: str, values: list[float], limit: float) -> Text:
-    label = _shorten(heading, ROW_LABEL - 1)
-    line = Text(" " * (ROW_LABEL - 1 - cell_len(label)))
-    line.append(label + " ", look)
-    for value in values:
-        text = f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")
-        line.append(f"{text:>{CELL - 1}} ", style(colour(float(value), limit)))
-    return line
-
-
-def _label_style(word: Word) -> str:
-    return "" if word.kind == "text" else "dim italic"
+def _label_style(heading: Heading) -> str:
+    return "" if heading.kind == "text" else "dim italic"
 
 
 def _shorten(label: str, width: int) -> str:

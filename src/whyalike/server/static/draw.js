@@ -81,34 +81,28 @@ export function parts(scene) {
   return table;
 }
 
-export function matrix(scene) {
-  const heading = (word, scope) => {
-    const cell = make("th", { className: word.kind, text: word.label, title: word.label, scope });
+export function matrix({ grid, limit }) {
+  const heading = ({ label, kind }, scope) => {
+    const cell = make("th", { className: kind, text: label, title: label, scope });
     cell.dir = "auto";
     return cell;
   };
-  // What no word owns stands beside the words, as one more of each: index -1.
-  const none = { label: "rest", kind: "remainder" };
-  const rows = scene.remainder ? [...scene.rows, -1] : scene.rows, columns = scene.remainder ? [...scene.columns, -1] : scene.columns;
-  const left = (i) => (i < 0 ? none : scene.left[i]), right = (j) => (j < 0 ? none : scene.right[j]);
-  const valueOf = (i, j) => (i >= 0 && j >= 0 ? scene.cells[i][j] : i >= 0 ? scene.remainder.left[i] : j >= 0 ? scene.remainder.right[j] : scene.remainder.corner);
-  const head = make("tr", {}, make("td"), ...columns.map((j) => heading(right(j), "col")));
+  const head = make("tr", {}, make("td"), ...grid.columns.map((column) => heading(column, "col")));
   const body = make("tbody");
-  const cells = new Map();
-  for (const i of rows) {
-    const row = make("tr", {}, heading(left(i), "row"));
-    for (const j of columns) {
-      const value = valueOf(i, j);
-      const title = `${left(i).label} ↔ ${right(j).label}: ${signed(value, 5)}`;
-      const cell = make("td", { className: i < 0 || j < 0 ? "cell remainder" : "cell", text: signed(value, 2), title });
-      paint(cell, value, scene.limit);
-      row.append(cell);
-      if (i < 0 || j < 0) continue;
-      cells.set(`${i} ${j}`, cell);
-      cell.dataset.pair = `${i} ${j}`;
-    }
-    body.append(row);
-  }
+  const cells = new Map(); // of two words, by their numbers in the texts
+  grid.rows.forEach((row, m) => {
+    const line = make("tr", {}, heading(row, "row"));
+    grid.columns.forEach((column, n) => {
+      const value = grid.values[m][n];
+      const beside = row.number < 0 || column.number < 0; // what no word owns
+      const title = `${row.label} ↔ ${column.label}: ${signed(value, 5)}`;
+      const cell = make("td", { className: beside ? "cell remainder" : "cell", text: signed(value, 2), title });
+      paint(cell, value, limit);
+      line.append(cell);
+      if (!beside) cells.set(`${row.number} ${column.number}`, cell);
+    });
+    body.append(line);
+  });
   return { table: make("table", {}, make("thead", {}, head), body), cells };
 }
 

@@ -38,7 +38,7 @@ function draw(scene) {
   link();
   const grid = matrix(scene);
   const fold = $("#all");
-  fold.open = scene.rows.length * scene.columns.length <= WIDEST * WIDEST;
+  fold.open = scene.grid.rows.length * scene.grid.columns.length <= WIDEST * WIDEST;
   $("#matrix").replaceChildren(grid.table);
   listen(scene, sides, grid, link);
 }
@@ -119,7 +119,7 @@ function listen(scene, sides, grid, link) {
     cell.addEventListener("mouseleave", rest);
     cell.addEventListener("blur", rest);
   }
-  walk(grid.cells, scene);
+  walk(grid.cells, scene.grid);
   document.onkeydown = (event) => {
     if (event.key !== "Escape") return;
     pinned = null;
@@ -129,10 +129,11 @@ function listen(scene, sides, grid, link) {
 
 // Tab reaches the matrix once; the arrow keys go from cell to cell.
 function walk(cells, { rows, columns }) {
-  const at = (m, n) => cells.get(`${rows[m]} ${columns[n]}`);
+  const at = (m, n) => cells.get(`${rows[m]?.number} ${columns[n]?.number}`);
   const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
   rows.forEach((_, m) => columns.forEach((_, n) => {
     const cell = at(m, n);
+    if (!cell) return;
     cell.tabIndex = m || n ? -1 : 0;
     cell.addEventListener("keydown", (event) => {
       const step = steps[event.key];
