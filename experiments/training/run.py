@@ -24,8 +24,7 @@ import numpy as np
 from tqdm import tqdm
 
 import whyalike
-from whyalike.cli.train import _items, _parallel
-from whyalike.data_sets import read_scored_pairs, read_table
+from whyalike.data_sets import read_items, read_parallel, read_scored_pairs, read_table
 from whyalike.encoders.load import open_model
 from whyalike.evaluate.significance import almost_stochastic_order
 from whyalike.train import catalog, nouns, similarity, student
@@ -144,7 +143,7 @@ def run_nouns(given: argparse.Namespace) -> dict[str, Any]:
 
 def run_catalog(given: argparse.Namespace) -> dict[str, Any]:
     """Similar items before and after training for ten seeds. Texts stay out of the results: only matched words are kept."""
-    items, folder = _items(given.data, None, given.most), given.models / f"catalog-{given.data}"
+    items, folder = read_items(given.data)[0][: given.most], given.models / f"catalog-{given.data}"
     found = training(
         folder,
         lambda: catalog.train_catalog(
@@ -171,7 +170,7 @@ def run_catalog(given: argparse.Namespace) -> dict[str, Any]:
 
 def run_student(given: argparse.Namespace) -> dict[str, Any]:
     folder = given.models / "student-en-de"
-    parallel = _parallel("stsb-en-train", "stsb-de-train", {})
+    parallel = read_parallel("stsb-en-train", "stsb-de-train")
     found = training(
         folder,
         lambda: student.train_student(

@@ -53,7 +53,7 @@ class Comparison:
         from scipy.stats import rankdata
 
         ranks = [rankdata(values) for values in self._values()]
-        return self._table(lambda i, j: _correlation(ranks[i], ranks[j]))
+        return self._table(lambda i, j: correlation(ranks[i], ranks[j]))
 
     def overlap(self, count: int = 10) -> Table:
         """How much of the top pairs is shared: |A ∩ B| / min(|A|, |B|), where A are the ``count`` largest positive ones."""
@@ -104,10 +104,11 @@ class Comparison:
 def _units(side: Side) -> dict[int, int]:
     """The text's own words (or sentences), by their number in the text, and where they stand."""
     parents = side.word_of if side.unit == "word" else side.sentence_of
-    return {int(parents[index]): index for index, kind in enumerate(side.kinds) if kind == "text"}
+    return {int(parents[index]): index for index in side.own}
 
 
-def _correlation(one: Float[np.ndarray, "pairs"], other: Float[np.ndarray, "pairs"]) -> float:
+def correlation(one: Float[np.ndarray, "pairs"], other: Float[np.ndarray, "pairs"]) -> float:
+    """NaN where one of them is constant: it ranks nothing."""
     if len(one) < 2 or np.ptp(one) == 0 or np.ptp(other) == 0:
         return math.nan
     return float(np.corrcoef(one, other)[0, 1])

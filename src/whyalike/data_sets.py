@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from whyalike.errors import BadInput, MissingExtra, unknown
 
@@ -64,6 +64,14 @@ DATA_SETS: Mapping[str, DataSet] = MappingProxyType(
         "fashion": DataSet("fashion/descriptions.csv", _ITEM),
     }
 )
+
+
+class Item(NamedTuple):
+    """An entry of a catalogue."""
+
+    id: str
+    title: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +141,23 @@ def read_scored_pairs(
             )
     pairs = [(row["left"], row["right"]) for row in table.rows]
     return pairs, [(row["score"] - lowest) / (highest - lowest) for row in table.rows]
+
+
+def read_parallel(
+    source: str | os.PathLike[str], target: str | os.PathLike[str], columns: Mapping[str, str] | None = None
+) -> list[tuple[str, str]]:
+    """Every distinct sentence of the pairs with its translation: two files of the same pairs, row by row."""
+    one, other = (read_table(each, ("left", "right"), columns) for each in (source, target))
+    if len(one) != len(other):
+        raise BadInput(f"{source} has {len(one)} rows, {target} has {len(other)}; parallel files have as many.")
+    pairs = zip(one.rows, other.rows, strict=True)
+    return list(dict.fromkeys((left[side], right[side]) for left, right in pairs for side in ("left", "right")))
+
+
+def read_items(source: str | os.PathLike[str], columns: Mapping[str, str] | None = None) -> tuple[list[Item], int]:
+    """The items of a catalogue, and how many were left out because they have no title or no description."""
+    table = read_table(source, ("id", "title", "text"), columns)
+    return [Item(**row) for row in table.rows], table.dropped
 
 
 def _value(name: str, value: Any, path: Path, number: int) -> Any:

@@ -40,10 +40,15 @@ class Side:
         return self.cut > 0
 
     @property
+    def own(self) -> list[int]:
+        """The indices of the text's own units: not the special tokens, not the prompt."""
+        return [index for index, kind in enumerate(self.kinds) if kind == "text"]
+
+    @property
     def words(self) -> tuple[str, ...]:
         """The words of the text that the model read, in order; punctuation marks count as words."""
         side, _ = group(self, "word")
-        return tuple(token for token, kind in zip(side.tokens, side.kinds, strict=True) if kind == "text")
+        return tuple(side.tokens[index] for index in side.own)
 
     @property
     def labels(self) -> tuple[str, ...]:

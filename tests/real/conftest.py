@@ -17,12 +17,17 @@ def minilm() -> whyalike.Encoder:
 
 
 @pytest.fixture(scope="session")
-def stsb() -> list[tuple[str, str, float]]:
+def data() -> Path:
+    """The folder of the data sets."""
     given = os.environ.get("WHYALIKE_DATA")
     folder = Path(given) if given else Path(__file__).parents[3] / "shared/data"
-    path = folder / "stsb/en-test.csv"
-    if not path.exists():
-        message = f"{path} is not there; set WHYALIKE_DATA to a folder with stsb/en-test.csv"
+    if not (folder / "stsb/en-test.csv").exists():
+        message = f"{folder} has no stsb/en-test.csv; set WHYALIKE_DATA to the folder of the data sets"
         pytest.fail(message) if given else pytest.skip(message)
-    with path.open(encoding="utf-8", newline="") as rows:
+    return folder
+
+
+@pytest.fixture(scope="session")
+def stsb(data: Path) -> list[tuple[str, str, float]]:
+    with (data / "stsb/en-test.csv").open(encoding="utf-8", newline="") as rows:
         return [(left, right, float(score)) for left, right, score in csv.reader(rows)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pyarrow as arrow
 import pyarrow.parquet
 import pytest
 
-from whyalike.data_sets import DATA_SETS, read_scored_pairs, read_table
+from whyalike.data_sets import read_scored_pairs, read_table
 from whyalike.errors import BadInput, UnknownName
 
 ROWS = [
@@ -94,37 +93,3 @@ def test_a_data_set_that_is_not_here_says_where_it_was_looked_for(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(BadInput, match="Set WHYALIKE_DATA"):
         read_table("stsb-en-train", ("left",))
-
-
-COUNTS = {
-    "stsb-en-train": 5749,
-    "stsb-de-test": 1379,
-    "sick-train": 4500,
-    "sick-test": 4927,
-    "qqp": 10_000,
-    "fashion": 100,
-}
-
-
-@pytest.mark.real
-@pytest.mark.parametrize("name", DATA_SETS)
-def test_every_data_set_is_read(name: str) -> None:
-    if not os.environ.get("WHYALIKE_DATA"):
-        pytest.skip("Set WHYALIKE_DATA to the folder of the data sets.")
-    needed = tuple(DATA_SETS[name].columns)
-    table = read_table(name, needed)
-    assert len(table) == COUNTS.get(name, len(table))
-    assert len(table) > 10
-    assert table.dropped <= 1
-    if "score" in needed:
-        assert all(table.scores[0] <= score <= table.scores[1] for score in table.column("score"))
-
-
-@pytest.mark.real
-def test_biosses_has_a_hundred_pairs() -> None:
-    if not os.environ.get("WHYALIKE_DATA"):
-        pytest.skip("Set WHYALIKE_DATA to the folder of the data sets.")
-    assert (
-        sum(len(read_table(f"biosses-{split}", ("left", "right", "score"))) for split in ("train", "dev", "test"))
-        == 100
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -111,7 +111,7 @@ def _prepare(cases: list[Case], methods: Sequence[str], encoder: Encoder, folder
 
 
 def _cases(data: str, needs: str, columns: dict[str, str]) -> list[Case]:
-    from whyalike.data_sets import DATA_SETS, read_scored_pairs, read_table
+    from whyalike.data_sets import read_table
     from whyalike.evaluate.alignments import SETS, read_alignments
     from whyalike.evaluate.measure import Case
 
@@ -124,12 +124,5 @@ def _cases(data: str, needs: str, columns: dict[str, str]) -> list[Case]:
         if not Path(data).is_file():
             raise BadInput(f"There is no file {data!r}. Give a truth-*.jsonl that `whyalike train nouns` wrote.")
         return [Case(number, truth.left, truth.right, truth=truth) for number, truth in enumerate(read_truth(data))]
-    if needs == "scored pairs":
-        scores: Any = None if data in DATA_SETS else (float("-inf"), float("inf"))
-        if scores is not None:
-            rows = read_table(data, ("left", "right", "score"), columns).rows
-            return [Case(number, row["left"], row["right"], row["score"]) for number, row in enumerate(rows)]
-        texts, known = read_scored_pairs(data, columns=columns)
-        return [Case(number, *pair, score) for number, (pair, score) in enumerate(zip(texts, known, strict=True))]
-    rows = read_table(data, ("left", "right"), columns).rows
-    return [Case(number, row["left"], row["right"]) for number, row in enumerate(rows)]
+    needed = ("left", "right", "score") if needs == "scored pairs" else ("left", "right")
+    return [Case(number, **row) for number, row in enumerate(read_table(data, needed, columns).rows)]

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
+if TYPE_CHECKING:
+    from whyalike.server.limits import Limits
+    from whyalike.server.settings import Settings
+
+Host = Annotated[str, typer.Option(help="Where to listen. Anything but loopback lets others in: set a token then.")]
+Port = Annotated[int, typer.Option(help="The port.")]
+Token = Annotated[str | None, typer.Option(envvar="WHYALIKE_TOKEN", help="Requests to the API need this bearer token.")]
+
 
 def command(
-    host: Annotated[
-        str, typer.Option(help="Where to listen. Anything but loopback lets others in: set a token then.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port.")] = 8000,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
     model: Annotated[
         list[str] | None,
         typer.Option(help="A model to offer, a name or a path; can be repeated. Default: the embedded one."),
@@ -24,9 +30,7 @@ def command(
     ] = 60.0,
     max_waiting: Annotated[int, typer.Option(help="Requests at work or waiting; the next gets 503.")] = 1,
     max_connections: Annotated[int, typer.Option(help="Connections open at once.")] = 1000,
-    token: Annotated[
-        str | None, typer.Option(envvar="WHYALIKE_TOKEN", help="Requests to the API need this bearer token.")
-    ] = None,
+    token: Token = None,
 ) -> None:
     """Open the web explorer: a page on which anyone can ask why two texts are alike, and a JSON API.
 
@@ -37,8 +41,7 @@ def command(
     with loading("Starting"):
         quiet_models()
         from whyalike.server.app import create_app
-        from whyalike.server.listen import server
-        from whyalike.server.settings import DEFAULT, LOOPBACK, Settings
+        from whyalike.server.settings import DEFAULT, Settings, hosts_for
 
         settings = Settings(
             models=dict(zip(model, model, strict=True)) if model else {DEFAULT: None},
@@ -47,14 +50,20 @@ def command(
             max_seconds=max_seconds,
             max_waiting=max_waiting,
             max_connections=max_connections,
-            hosts=LOOPBACK if f"{host}" in (*LOOPBACK, "::1") else None,
+            hosts=hosts_for(host),
             token=token,
         )
         app = create_app(settings)
-    Console(stderr=True, highlight=False).print(
-        f"whyalike explorer: http://{host}:{port}   (Ctrl+C ends it)", markup=False
-    )
-    if settings.hosts is None and token is None:
+    run("explorer", app, settings, host, port)
+
+
+def run(name: str, app: Limits, settings: Settings, host: str, port: int) -> None:
+    """Serve until it is ended; says where, and warns where everyone may come in."""
+    from whyalike.server.listen import server
+
+    console = Console(stderr=True, highlight=False)
+    console.print(f"whyalike {name}: http://{host}:{port}   (Ctrl+C ends it)", markup=False)
+    if settings.hosts is None and settings.token is None:
         warning = "Others can reach this server, and it asks for no token: set --token or WHYALIKE_TOKEN."
-        Console(stderr=True, highlight=False).print(warning, style="yellow", markup=False)
+        console.print(warning, style="yellow", markup=False)
     server(app, settings, host, port).run()

@@ -13,6 +13,7 @@ from whyalike.cli import given
 from whyalike.errors import BadInput
 
 if TYPE_CHECKING:
+    from whyalike.data_sets import Item
     from whyalike.train.trainer import Trained
 
 app = typer.Typer(
@@ -214,7 +215,9 @@ def student(
 
     Example: `whyalike train student en-de --source stsb-en-train --target stsb-de-train`
     """
-    parallel = _parallel(source, target, given.columns(column))
+    from whyalike.data_sets import read_parallel
+
+    parallel = read_parallel(source, target, given.columns(column))
     _quiet()
     from whyalike.train.student import SETTINGS, train_student
 
@@ -222,30 +225,13 @@ def student(
     _told(train_student(parallel, folder, teacher=teacher, student=model, settings=chosen, resume=resume))
 
 
-def _parallel(source: str, target: str, columns: dict[str, str]) -> list[tuple[str, str]]:
-    """Every distinct sentence of both columns with its translation."""
-    from whyalike.data_sets import read_table
+def _items(data: str, column: list[str] | None, most: int | None) -> list[Item]:
+    from whyalike.data_sets import read_items
 
-    both = [read_table(each, ("left", "right"), columns) for each in (source, target)]
-    if len(both[0]) != len(both[1]):
-        raise BadInput(f"{source} has {len(both[0])} rows, {target} has {len(both[1])}; parallel files have as many.")
-    pairs = [
-        (one[side], other[side])
-        for one, other in zip(both[0].rows, both[1].rows, strict=True)
-        for side in ("left", "right")
-    ]
-    return list(dict.fromkeys(pairs))
-
-
-def _items(data: str, column: list[str] | None, most: int | None) -> list[Any]:
-    from whyalike.data_sets import read_table
-
-    table = read_table(data, ("id", "title", "text"), given.columns(column))
-    if table.dropped:
-        Console(stderr=True).print(f"{table.dropped} items without title or description were left out.", style="yellow")
-    from whyalike.train.catalog import Item
-
-    return [Item(**row) for row in table.rows][:most]
+    items, dropped = read_items(data, given.columns(column))
+    if dropped:
+        Console(stderr=True).print(f"{dropped} items without title or description were left out.", style="yellow")
+    return items[:most]
 
 
 def _range(lowest: float | None, highest: float | None) -> tuple[float, float] | None:

@@ -17,9 +17,8 @@ from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.modules import refill
 from whyalike.encoders.twin import find_blocks
 from whyalike.errors import BadInput
-from whyalike.evaluate.measure import Case, Measure, Row, means
+from whyalike.evaluate.measure import Case, Measure, Row, correlation, means
 from whyalike.evaluate.subjects import Subject, subject
-from whyalike.evaluate.sums import correlation
 from whyalike.explanation import Explanation
 
 NUMBERS = ("spearman", "pearson", "top_3", "top_10")
@@ -27,7 +26,7 @@ NUMBERS = ("spearman", "pearson", "top_3", "top_10")
 
 def compared(one: Explanation, other: Explanation) -> Row:
     """Rank correlation, correlation, and the Jaccard overlap of the top pairs, over the texts' own words."""
-    values = [_text_cells(each.by("word") if each.left.unit == "token" else each) for each in (one, other)]
+    values = [_text_cells(each.by_word()) for each in (one, other)]
     if values[0].shape != values[1].shape:
         raise BadInput("The two explanations speak of different words of the pair. Compare models that read all of it.")
     flat = [each.ravel() for each in values]
@@ -40,8 +39,7 @@ def compared(one: Explanation, other: Explanation) -> Row:
 
 
 def _text_cells(e: Explanation) -> np.ndarray:
-    rows, columns = ([number for number, kind in enumerate(side.kinds) if kind == "text"] for side in (e.left, e.right))
-    return e.matrix[np.ix_(rows, columns)]
+    return e.matrix[np.ix_(e.left.own, e.right.own)]
 
 
 def _jaccard(one: np.ndarray, other: np.ndarray, count: int) -> float | None:

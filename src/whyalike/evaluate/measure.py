@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from whyalike import comparison
 from whyalike.encoders.encoder import Encoder
 from whyalike.evaluate.alignments import Aligned
 from whyalike.explanation import Explanation
@@ -49,6 +51,12 @@ class Measure(ABC):
     @abstractmethod
     def table(self, rows: Sequence[Row]) -> list[Row]:
         """One line per subject, of all rows."""
+
+
+def correlation(one: np.ndarray, other: np.ndarray) -> float | None:
+    """None, which is JSON, where there is none."""
+    found = comparison.correlation(one, other)
+    return None if math.isnan(found) else found
 
 
 def means(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:

@@ -30,7 +30,7 @@ from whyalike.encoders.twin import Features
 from whyalike.errors import BadInput, unknown
 from whyalike.evaluate.measure import Case, Measure, Row, means
 from whyalike.explanation import Explanation
-from whyalike.sides import group
+from whyalike.sides import Side
 
 Order = list[int]  # indices of a side's own units, the most important first
 SIDES: tuple[Literal["left", "right"], Literal["left", "right"]] = ("left", "right")
@@ -91,7 +91,7 @@ def _check_step(step: float, most: float) -> None:
 
 def orders(e: Explanation, kind: str) -> tuple[Order, Order]:
     """Each side's own units, most important first: by their totals, or by the strongest pair they stand in."""
-    own = [[number for number, each in enumerate(side.kinds) if each == "text"] for side in (e.left, e.right)]
+    own = [e.left.own, e.right.own]
     if kind == "pairs":
         flat = np.argsort(-e.matrix, axis=None, kind="stable")
         places = np.unravel_index(flat, e.matrix.shape)
@@ -107,7 +107,7 @@ def kept_after(
 ) -> Bool[np.ndarray, "steps tokens"]:
     """Which tokens are there when so many units were put back (or taken away)."""
     units = getattr(e, side)
-    member = _members(reading, units)
+    member = _members(reading.side, units)
     rows = []
     for count in counts:
         named = np.zeros(len(units), dtype=bool)
@@ -117,16 +117,13 @@ def kept_after(
     return np.array(rows)
 
 
-def _members(reading: Reading, units: object) -> Bool[np.ndarray, "tokens units"]:
+def _members(tokens: Side, units: Side) -> Bool[np.ndarray, "tokens units"]:
     """Which of the explanation's units each token of the text belongs to, by characters."""
-    side = units
-    spans = side.offsets  # type: ignore[attr-defined]
-    tokens = reading.side
-    found = np.zeros((len(tokens), len(spans)), dtype=bool)
-    for number, (start, end) in enumerate(tokens.offsets.tolist()):
-        if tokens.kinds[number] == "text":
-            inside = (spans[:, 0] < end) & (start < spans[:, 1]) | ((spans[:, 0] == start) & (spans[:, 1] == end))
-            found[number] = inside & np.array([kind == "text" for kind in side.kinds])  # type: ignore[attr-defined]
+    found = np.zeros((len(tokens), len(units)), dtype=bool)
+    starts, ends = units.offsets[units.own].T
+    for number in tokens.own:
+        start, end = tokens.offsets[number]
+        found[number, units.own] = (starts < end) & (start < ends) | ((starts == start) & (ends == end))
     return found
 
 
@@ -195,19 +192,18 @@ class ScorePerturbation(Measure):
 
     def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:
         look = Look(case, encoder, self.removal, self.step)
-        if any(sum(kind == "text" for kind in group(each.side, "word")[0].kinds) < 2 for each in look.readings):
+        if any(len(reading.side.words) < 2 for reading in look.readings):
             return []  # of one word nothing can be taken away but all
         rows: list[Row] = []
         for name, e in found.items():
-            worded = e.by("word") if e.left.unit == "token" else e
+            worded = e.by_word()
             row: Row = {"subject": name}
             for kind in ORDERS:
                 order = orders(worded, kind)
                 row |= look.measured(worded, kind, {False: order, True: order})
             rows.append(row)
         if case.number < self.greedy and found:
-            e = next(iter(found.values()))
-            worded = e.by("word") if e.left.unit == "token" else e
+            worded = next(iter(found.values())).by_word()
             best = {back: look.greedy_order(worded, back=back) for back in (False, True)}
             rows.append({"subject": "greedy search", **look.measured(worded, "rows", best)})
         for row in rows:
@@ -258,7 +254,7 @@ class Look:
     def greedy_order(self, e: Explanation, *, back: bool) -> tuple[Order, Order]:
         """The order found by trying every word at every step, the best one first: what a good order can reach."""
         chosen: tuple[Order, Order] = ([], [])
-        rest = [[n for n, kind in enumerate(side.kinds) if kind == "text"] for side in (e.left, e.right)]
+        rest = [e.left.own, e.right.own]
         while any(rest):
             trials = [(number, unit) for number in (0, 1) for unit in rest[number]]
             kept = [[self._with(e, chosen, trial, side, back) for trial in trials] for side in (0, 1)]

@@ -69,7 +69,7 @@ def _blind(e: Explanation) -> dict[str, Any]:
 
     Values are given as shares of the largest, since the size of the numbers would tell methods apart.
     """
-    worded = e.by("word") if e.left.unit == "token" else e
+    worded = e.by_word()
     scene = scene_of(worded)
     own = {
         name: [number for number, word in enumerate(getattr(scene, name)) if word.kind == "text"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,6 +25,7 @@ from whyalike.evaluate.perturbation import EmbeddingPerturbation, ScorePerturbat
 from whyalike.evaluate.subjects import Subject, subject
 from whyalike.evaluate.sums import Balance, Conservation, GroundTruth
 from whyalike.explanation import Explanation
+from whyalike.runs import check_asked, digest, write_asked
 
 MEASURES: Mapping[str, type[Measure]] = MappingProxyType(
     {
@@ -193,13 +193,12 @@ def _adjust(lines: list[Row]) -> None:
 
 
 def _digest(cases: Sequence[Case]) -> str:
-    """Tells data apart: a run is taken up again on the same pairs only."""
-    known = [
-        (case.number, case.left, case.right, case.score, case.aligned and sorted(case.aligned.sure), case.truth)
-        for case in cases
-    ]
-    text = json.dumps(known)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return digest(
+        [
+            (case.number, case.left, case.right, case.score, case.aligned and sorted(case.aligned.sure), case.truth)
+            for case in cases
+        ]
+    )
 
 
 def spread_evenly(cases: Sequence[Case], count: int) -> list[Case]:
@@ -222,18 +221,11 @@ class _Log:
         folder.mkdir(parents=True, exist_ok=True)
         state = folder / ASKED
         if state.is_file():
-            before = json.loads(state.read_text(encoding="utf-8"))
-            changed = [key for key in {*before, *asked} if before.get(key) != asked.get(key)]
-            differing = sorted(changed, key=lambda key: (key == "data", key))  # what was set before what it changed
-            if differing:
-                raise BadInput(
-                    f"{folder} holds another evaluation: {differing[0]} was {before.get(differing[0])!r}, now "
-                    f"{asked.get(differing[0])!r}. Give another folder."
-                )
+            check_asked(state, asked, folder, "Give another folder.")
         elif any(folder.iterdir()):
             raise BadInput(f"{folder} exists and holds something else. Give another folder, or empty this one.")
         else:
-            state.write_text(json.dumps(asked), encoding="utf-8")
+            write_asked(state, asked)
         self._read()
 
     def _read(self) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput
-from whyalike.evaluate.measure import Case, Measure, Row, means
+from whyalike.evaluate.measure import Case, Measure, Row, correlation, means
 from whyalike.explanation import Explanation
 
 
@@ -102,9 +102,3 @@ def _cosine(one: np.ndarray, other: np.ndarray) -> float:
     """0 where one of them is all zeros: nothing has no direction."""
     scale = float(np.linalg.norm(one) * np.linalg.norm(other))
     return float((one * other).sum()) / scale if scale else 0.0
-
-
-def correlation(one: np.ndarray, other: np.ndarray) -> float | None:
-    if len(one) < 2 or np.ptp(one) == 0 or np.ptp(other) == 0:
-        return None
-    return float(np.corrcoef(one, other)[0, 1])

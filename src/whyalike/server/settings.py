@@ -33,3 +33,8 @@ class Settings:
                 raise BadInput(f"{name} should be above 0; got {getattr(self, name)!r}.")
         if self.token is not None and not self.token.strip():
             raise BadInput("The token is empty. Give one, or leave it out.")
+
+
+def hosts_for(address: str) -> tuple[str, ...] | None:
+    """The names a server at this address answers to: on loopback its own, elsewhere any."""
+    return LOOPBACK if address in (*LOOPBACK, "::1") else None

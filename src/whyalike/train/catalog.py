@@ -19,6 +19,7 @@ from jaxtyping import Bool, Float, Int
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
+from whyalike.data_sets import Item
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.load import open_model
 from whyalike.errors import BadInput
@@ -28,14 +29,6 @@ from whyalike.train.trainer import Settings, Trained, fit
 
 SETTINGS = Settings(epochs=1, learning_rate=3e-5, weight_decay=0.01)
 MASKED = 0.15  # share of tokens, as in BERT
-
-
-class Item(NamedTuple):
-    """An entry of a catalogue."""
-
-    id: str
-    title: str
-    text: str
 
 
 class Alike(NamedTuple):

@@ -7,7 +7,6 @@ beside it: what was asked, and how the loss went.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import sys
@@ -27,6 +26,7 @@ from transformers.trainer_callback import PrinterCallback
 from whyalike import __version__
 from whyalike.encoders.modules import revive
 from whyalike.errors import BadInput, MissingExtra
+from whyalike.runs import check_asked, digest, write_asked
 
 try:
     from datasets import Dataset, disable_progress_bars
@@ -112,8 +112,7 @@ def fit(
     ``asked`` is recorded, and must be the same, and the table too, when a run is taken up again with ``resume``.
     """
     rows = len(next(iter(columns.values())))
-    digest = hashlib.sha256(json.dumps(dict(columns)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    asked = json.loads(json.dumps({**asked, "settings": asdict(settings), "rows": rows, "data": digest}))
+    asked = {**asked, "settings": asdict(settings), "rows": rows, "data": digest(dict(columns))}
     checkpoint = _prepare(folder, asked, resume, whole=(LOSS,) if _own(loss) else ())
     revive(model)
     disable_progress_bars()
@@ -155,21 +154,13 @@ def _prepare(folder: Path, asked: Mapping[str, Any], resume: bool, whole: Sequen
     """The last checkpoint to go on from, or None; refuses a folder that holds something else."""
     state = folder / CHECKPOINTS / "asked.json"
     if not folder.exists() or not any(folder.iterdir()):
-        state.parent.mkdir(parents=True, exist_ok=True)
-        state.write_text(json.dumps(asked), encoding="utf-8")
+        write_asked(state, asked)
         return None
     if not state.is_file():
         raise BadInput(f"{folder} exists and is no unfinished training. Give another folder, or empty this one.")
     if not resume:
         raise BadInput(f"{folder} holds an unfinished training. Take it up again with resume, or give another folder.")
-    before = json.loads(state.read_text(encoding="utf-8"))
-    changed = [key for key in {*before, *asked} if before.get(key) != asked.get(key)]
-    differing = sorted(changed, key=lambda key: (key == "data", key))  # what was set before what it changed
-    if differing:
-        raise BadInput(
-            f"{folder} holds a training that was asked for differently: {differing[0]} was {before.get(differing[0])!r}, "
-            f"now {asked.get(differing[0])!r}. Resume it as it was begun, or give another folder."
-        )
+    check_asked(state, asked, folder, "Resume it as it was begun, or give another folder.")
     found = sorted((folder / CHECKPOINTS).glob("checkpoint-*"), key=lambda each: int(each.name.rsplit("-", 1)[1]))
     complete = [each for each in found if all((each / name).is_file() for name in ("trainer_state.json", *whole))]
     return str(complete[-1]) if complete else None

@@ -1,0 +1,32 @@
+"""Long runs that can be taken up again: what was asked is written down beside the work, and must be the same then."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from whyalike.errors import BadInput
+
+
+def write_asked(state: Path, asked: Mapping[str, Any]) -> None:
+    state.parent.mkdir(parents=True, exist_ok=True)
+    state.write_text(json.dumps(asked), encoding="utf-8")
+
+
+def check_asked(state: Path, asked: Mapping[str, Any], folder: Path, advice: str) -> None:
+    """Refuses to go on with a run that was asked for differently."""
+    before, now = json.loads(state.read_text(encoding="utf-8")), json.loads(json.dumps(asked))
+    changed = [key for key in {*before, *now} if before.get(key) != now.get(key)]
+    for key in sorted(changed, key=lambda key: (key == "data", key)):  # what was set before what it changed
+        raise BadInput(
+            f"{folder} holds a run that was asked for differently: "
+            f"{key} was {before.get(key)!r}, now {now.get(key)!r}. {advice}"
+        )
+
+
+def digest(data: Any) -> str:
+    """Tells data apart: a run is taken up on the same data only."""
+    return hashlib.sha256(json.dumps(data).encode("utf-8", "surrogatepass")).hexdigest()[:16]
