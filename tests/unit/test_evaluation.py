@@ -16,10 +16,11 @@ import whyalike
 from tests.families import LEFT, RIGHT, tiny_encoder
 from whyalike.cli import app
 from whyalike.errors import BadInput, UnknownName
-from whyalike.evaluate.agreement import Agreement, Sts, compared, drawn_anew
+from whyalike.evaluate.agreement import Agreement, Sts, compared
 from whyalike.evaluate.alignments import Aligned
 from whyalike.evaluate.measure import Case
 from whyalike.evaluate.page import picture, save, to_html
+from whyalike.evaluate.randomization import drawn_anew, without_biases
 from whyalike.evaluate.run import MEASURES, ROWS, cases_of, evaluate, spread_evenly
 from whyalike.evaluate.subjects import subject
 from whyalike.evaluate.sums import Balance, Conservation, GroundTruth
@@ -47,9 +48,13 @@ def with_matrix(e: whyalike.Explanation, matrix: np.ndarray) -> whyalike.Explana
 
 def test_conservation_and_balance_are_sums(encoder: whyalike.Encoder) -> None:
     e = whyalike.explain(*PAIRS[0], encoder=encoder)
-    (row,) = Conservation().rows(Case(0, *PAIRS[0]), {"bilrp": e}, encoder)
+    row, bare = Conservation().rows(Case(0, *PAIRS[0]), {"bilrp": e}, encoder)
     assert row["matrix"] + row["left_terms"] + row["right_terms"] + row["constant"] == pytest.approx(e.score)
     assert row["all_parts_off"] < 1e-9 < row["matrix_off"]
+    assert bare["subject"] == "bilrp, biases zero"
+    assert bare["matrix_off"] < 1e-9
+    assert bare["relevance"] == pytest.approx(bare["activation"])
+    assert row["relevance"] != pytest.approx(row["activation"])
     (row,) = Balance().rows(Case(0, *PAIRS[0]), {"bilrp": e}, encoder)
     assert row["positive"] + row["negative"] == pytest.approx(e.matrix.sum())
     assert row["negative"] < 0 < row["positive"]
@@ -91,6 +96,16 @@ def test_weights_are_drawn_anew_from_the_top_and_the_model_stays(encoder: whyali
     assert any("embeddings" in name for name in changed[-1] - changed[-2])
     for name, tensor in encoder.model.state_dict().items():
         assert np.array_equal(before[name].numpy(), tensor.numpy())
+
+
+def test_what_is_not_drawn_anew_is_shared_and_biases_can_be_left_out(encoder: whyalike.Encoder) -> None:
+    first, second = (dict(strange.model.named_parameters()) for _, strange in drawn_anew(encoder, 0)[:2])
+    assert {name.split("layer.")[1][0] for name in first if first[name] is not second[name]} == {"1"}
+    own = dict(encoder.model.named_parameters())
+    for name, parameter in without_biases(encoder).model.named_parameters():
+        assert parameter.any() != name.endswith("bias")
+        assert parameter is not own[name]
+        assert own[name].any()
 
 
 def test_a_method_that_does_not_react_to_the_weights_fails(encoder: whyalike.Encoder) -> None:

@@ -18,10 +18,11 @@ from tqdm import tqdm
 from whyalike import __version__
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput, unknown
-from whyalike.evaluate.agreement import Agreement, Randomization, Sts
+from whyalike.evaluate.agreement import Agreement, Sts
 from whyalike.evaluate.human import Human
 from whyalike.evaluate.measure import Case, Measure, Row
 from whyalike.evaluate.perturbation import EmbeddingPerturbation, ScorePerturbation
+from whyalike.evaluate.randomization import Randomization
 from whyalike.evaluate.subjects import Subject, subject
 from whyalike.evaluate.sums import Balance, Conservation, GroundTruth
 from whyalike.explanation import Explanation

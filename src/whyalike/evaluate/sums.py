@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -11,40 +11,81 @@ import numpy as np
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput
 from whyalike.evaluate.measure import Case, Measure, Row, correlation, means
+from whyalike.evaluate.randomization import without_biases
+from whyalike.evaluate.subjects import Subject, subject
 from whyalike.explanation import Explanation
+from whyalike.methods.second_order import SecondOrder
 
 
 @dataclass(frozen=True, slots=True)
 class Conservation(Measure):
-    """The four parts of the score, and how far the matrix alone, and all parts together, are from it."""
+    """The four parts of the score, and how far the matrix alone, and all parts together, are from it.
+
+    Where a method speaks in the embedding's own space, also the paper's own question, text by text: ``relevance``, the sum of
+    all tokens' contributions, against ``activation``, the sum of the embedding. All once more on a copy of the model with its
+    biases at zero, where nothing is left that no token owns.
+    """
 
     name: ClassVar[str] = "conservation"
-    summary: ClassVar[str] = "what the matrix, the terms and the constant sum to, against the score"
+    summary: ClassVar[str] = (
+        "what the matrix, the terms and the constant sum to, against the score; with and without biases"
+    )
     headline: ClassVar[str] = "all_parts_off"
     higher_is_better: ClassVar[bool | None] = False
+    without_biases: bool = True
+    _judged: dict[str, Subject] = field(default_factory=dict, repr=False, compare=False)
+    _kept: dict[int, Encoder] = field(default_factory=dict, repr=False, compare=False)
+
+    def prepare(self, subjects: Sequence[Subject]) -> None:
+        self._judged.update({judged.name: judged for judged in subjects})
 
     def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:
-        return [
-            {
-                "subject": name,
-                "score": e.score,
-                "matrix": float(e.matrix.sum()),
-                "left_terms": float(e.left_terms.sum()),
-                "right_terms": float(e.right_terms.sum()),
-                "constant": e.constant,
-                "matrix_off": abs(float(e.matrix.sum()) - e.score),
-                "all_parts_off": abs(e.residual),
-            }
-            for name, e in found.items()
-        ]
+        rows = [self._row(name, case, e, encoder) for name, e in found.items()]
+        if self.without_biases:
+            if id(encoder) not in self._kept:
+                self._kept[id(encoder)] = without_biases(encoder)
+            bare = self._kept[id(encoder)]
+            for name in found:
+                judged = self._judged.get(name) or subject(name)
+                (e,) = judged.explanations([(case.left, case.right)], bare)
+                rows.append({**self._row(name, case, e, bare), "subject": f"{name}, biases zero"})
+        return rows
+
+    def _row(self, name: str, case: Case, e: Explanation, encoder: Encoder) -> Row:
+        judged = self._judged.get(name) or subject(name)
+        activation, relevance = _of_texts(judged, case, encoder)
+        return {
+            "subject": name,
+            "score": e.score,
+            "matrix": float(e.matrix.sum()),
+            "left_terms": float(e.left_terms.sum()),
+            "right_terms": float(e.right_terms.sum()),
+            "constant": e.constant,
+            "matrix_off": abs(float(e.matrix.sum()) - e.score),
+            "all_parts_off": abs(e.residual),
+            "activation": activation,
+            "relevance": relevance,
+        }
 
     def table(self, rows: Sequence[Row]) -> list[Row]:
         names = ("score", "matrix", "left_terms", "right_terms", "constant", "matrix_off", "all_parts_off")
         table = means(rows, names)
         for line in table:
-            own = [(row["matrix"], row["score"]) for row in rows if row["subject"] == line["subject"]]
-            line["correlation"] = correlation(*np.array(own, dtype=float).T)  # of the matrix's sum with the score
+            own = [row for row in rows if row["subject"] == line["subject"]]
+            line["correlation"] = correlation(*np.array([(row["matrix"], row["score"]) for row in own], dtype=float).T)
+            texts = [pair for row in own for pair in zip(row["activation"], row["relevance"], strict=True)]
+            line["correlation_of_texts"] = correlation(*np.array(texts, dtype=float).T) if texts else None
         return table
+
+
+def _of_texts(judged: Subject, case: Case, encoder: Encoder) -> tuple[list[float], list[float]]:
+    """Of each text: the sum of its embedding, and that of its tokens' contributions; empty where these are of another space."""
+    if not isinstance(judged.method, SecondOrder) or judged.spread:
+        return [], []
+    parts = judged.method.contributions(encoder, [case.left, case.right], truncate=True, progress=False)
+    if any(part.tokens.shape[1] != len(part.embedding) for part in parts):
+        return [], []
+    return [float(part.embedding.sum()) for part in parts], [float(part.tokens.sum()) for part in parts]
 
 
 @dataclass(frozen=True, slots=True)
