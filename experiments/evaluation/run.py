@@ -24,26 +24,28 @@ from whyalike.evaluate.run import cases_of, evaluate, spread_evenly
 from whyalike.truth import read_truth
 
 RESULTS = Path(__file__).parent / "results"
-FIVE = ("random", "token_embeddings", "hessian_product", "bilrp", "integrated_jacobians@5", "bti")
-VIEWS = ("bilrp@0", "bilrp@0+equal", "bilrp@0+proportional", "bilrp@3", "bilrp@3+equal", "bilrp@5", "bilrp@5+equal")
-PATHS = (
-    "integrated_jacobians@3",
-    "integrated_jacobians@3+equal",
-    "integrated_jacobians@5",
-    "integrated_jacobians@5+equal",
-)
-NULL = ("integrated_jacobians@5:null",)
-BASELINES = ("contextual_cosine@3", "exact_match", "random")
-HUMAN = (*VIEWS, *PATHS, *NULL, "token_outputs", "hessian_product", "bti", *BASELINES)
-JUDGED = (
-    *FIVE,
-    "bilrp+equal",
-    "bilrp@3",
-    "integrated_jacobians@5+equal",
-    "integrated_jacobians@5:null",
-    "token_outputs",
-    "exact_match",
-)
+
+
+def subjects_of(measure: str, layers: int) -> tuple[str, ...]:
+    """What to judge in a model of so many layers. What no token owns is kept apart, spread (+equal) or at zero (:null)."""
+    middle, late = layers // 2, layers - 1
+    path = f"integrated_jacobians@{late}"
+    rest = (f"bilrp@{late}", path, f"{path}+equal", f"{path}:null", "bti")
+    first = ("random", "token_embeddings", "hessian_product", "bilrp")
+    if measure == "human":
+        views = [f"bilrp@{layer}{view}" for layer in (0, middle, late) for view in ("", "+equal", "+aligned")]
+        outputs = ("token_outputs", "token_outputs+aligned", f"{path}+aligned", "hessian_product")
+        return (*views, *outputs, *rest[1:], f"contextual_cosine@{middle}", "exact_match", "random")
+    if measure == "perturbation_embedding":
+        return (*first, *rest)
+    if measure == "ground_truth":
+        views = [f"bilrp@{layer}{view}" for layer in (middle, late) for view in ("", "+equal", "+aligned")]
+        return (*first, "bilrp+equal", "bilrp+aligned", *views, *rest[1:], "token_outputs", "exact_match")
+    if measure == "conservation":
+        return ("hessian_product", "bilrp", path, f"{path}:null", "token_outputs")
+    if measure == "agreement":
+        return (f"integrated_jacobians@{middle}", path)
+    return (*first, "bilrp+equal", "bilrp+aligned", f"bilrp@{middle}", *rest, "token_outputs", "exact_match")
 
 
 def main() -> None:
@@ -69,6 +71,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=100)
     parser.add_argument("--noun-model", type=Path)
     parser.add_argument("--method", action="append")
+    parser.add_argument("--name", help="added to the names of the result and of the rows")
     given = parser.parse_args()
     encoder = whyalike.load_encoder(given.noun_model or given.model)
     others = {name: whyalike.load_encoder(path) for name, path in (each.split("=", 1) for each in given.beside)}
@@ -76,32 +79,24 @@ def main() -> None:
     if given.measure == "human":
         data = given.data or "multimwa-mtref-dev"
         cases = [Case(n, *aligned.pair, aligned=aligned) for n, aligned in enumerate(read_alignments(data))]
-        subjects = HUMAN
     elif given.measure == "ground_truth":
         data = "nouns"
         truths = [truth for truth in read_truth(given.noun_model / "truth-test.jsonl") if truth.score]
         cases = [Case(n, truth.left, truth.right, truth=truth) for n, truth in enumerate(truths)]
-        subjects = (
-            *FIVE[:4],
-            "bilrp@3",
-            "integrated_jacobians@3",
-            "integrated_jacobians@5",
-            "bti",
-            "exact_match",
-            "bilrp+equal",
-        )
     else:
         data = given.data or "stsb-en-test"
-        cases, subjects = cases_of(*read_scored_pairs(data)), JUDGED
+        cases = cases_of(*read_scored_pairs(data))
         measure = ScorePerturbation(greedy=20) if given.measure == "perturbation" else given.measure
-    name = "-".join(filter(None, [given.measure, data, Path(given.model).name if given.model else "MiniLM"]))
+    name = "-".join(
+        filter(None, [given.measure, data, Path(given.model).name if given.model else "MiniLM", given.name])
+    )
     if given.measure != "sts":
         cases = spread_evenly(cases, given.pairs)
     found = evaluate(
         measure,  # type: ignore[arg-type]
         cases,
         encoder=encoder,
-        subjects=given.method or subjects,
+        subjects=given.method or subjects_of(given.measure, encoder.layers),
         others=others,
         folder=given.rows / name,
     )

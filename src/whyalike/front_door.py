@@ -35,6 +35,7 @@ def explain(
     unit: Unit | None = None,
     prompts: tuple[str | None, str | None] = (None, None),
     truncate: bool = False,
+    aligned: bool = False,
     budget: int = GIBIBYTE,
 ) -> Explanation:
     """Why the encoder finds two texts alike.
@@ -42,7 +43,8 @@ def explain(
     ``layer`` is where the tokens' states are read (0: the embeddings; None: the method's own choice, mostly 0), ``unit`` what
     the matrix is in: tokens, words or sentences (None: the method's finest, words for first-order methods such as bti).
     ``prompts`` are names of the model's prompts for the two sides, such as ``("query", "document")``. A text longer than
-    the model reads is an error unless ``truncate``. ``budget`` bounds the memory of intermediate results, in bytes.
+    the model reads is an error unless ``truncate``. ``aligned`` gives each unit's total to its likeliest partners, as people
+    align words; all parts still add up (second-order methods). ``budget`` bounds the memory of intermediate results, in bytes.
 
     >>> e = explain("A man plays guitar.", "Someone makes music.")                          # doctest: +SKIP
     >>> e.score, e.by_word().top_pairs(3)                                                   # doctest: +SKIP
@@ -55,6 +57,7 @@ def explain(
         unit=unit,
         prompts=prompts,
         truncate=truncate,
+        aligned=aligned,
         budget=budget,
         progress=False,
     )
@@ -70,6 +73,7 @@ def explain_pairs(
     unit: Unit | None = None,
     prompts: tuple[str | None, str | None] = (None, None),
     truncate: bool = False,
+    aligned: bool = False,
     budget: int = GIBIBYTE,
     progress: bool = True,
 ) -> Iterator[Explanation]:
@@ -79,6 +83,8 @@ def explain_pairs(
     """
     encoder, chosen, unit = _checked(encoder, method, layer, unit)
     if isinstance(chosen, FirstOrder):
+        if aligned:
+            raise BadInput(f"{chosen.name} matches words by itself, so there is nothing to align. Leave aligned out.")
         found = _pair_by_pair(pairs, encoder, chosen, prompts, truncate, budget, progress)
         yield from (explanation.by(unit) for explanation in found)
         return
@@ -94,7 +100,7 @@ def explain_pairs(
             )
             known |= zip(((text, prompt) for text in texts), parts, strict=True)
         for left, right in group:
-            yield explain_parts(known[left, prompts[0]], known[right, prompts[1]])
+            yield explain_parts(known[left, prompts[0]], known[right, prompts[1]], aligned=aligned)
 
 
 def contributions(

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from whyalike.encoders.encoder import Encoder
+from whyalike.explanation import Contributions
 
 
 class SlowEncoder:
@@ -155,3 +156,23 @@ def pair_by_outer_products(left: np.ndarray, right: np.ndarray, scale: float) ->
     for dimension in range(left.shape[1]):
         total += np.outer(left[:, dimension], right[:, dimension])
     return total / scale
+
+
+def aligned_matrix(left: Contributions, right: Contributions, sharpness: float) -> np.ndarray:
+    """Each row's total shared out by softmax of cosines over its columns, each column's over its rows, and their mean."""
+    n, m, scale = len(left.tokens), len(right.tokens), left.model.scale(left.embedding, right.embedding)
+    dots = [[float(left.tokens[i] @ right.tokens[j]) / scale for j in range(m)] for i in range(n)]
+    near = [
+        [
+            float(left.tokens[i] @ right.tokens[j] / np.linalg.norm(left.tokens[i]) / np.linalg.norm(right.tokens[j]))
+            for j in range(m)
+        ]
+        for i in range(n)
+    ]
+    found = np.zeros((n, m))
+    for i in range(n):
+        for j in range(m):
+            share = np.exp(sharpness * near[i][j]) / sum(np.exp(sharpness * near[i][k]) for k in range(m))
+            other = np.exp(sharpness * near[i][j]) / sum(np.exp(sharpness * near[k][j]) for k in range(n))
+            found[i, j] = (share * sum(dots[i]) + other * sum(dots[k][j] for k in range(n))) / 2
+    return found

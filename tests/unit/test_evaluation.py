@@ -34,7 +34,7 @@ TEXTS = [
     "Someone is not ugly, and walks over the river.",
 ]
 PAIRS = [(TEXTS[n], TEXTS[(n + 1) % len(TEXTS)]) for n in range(len(TEXTS))]
-SUBJECTS = ["bilrp", "bilrp+equal", "token_outputs", "contextual_cosine@2", "exact_match", "random"]
+SUBJECTS = ["bilrp", "bilrp+equal", "bilrp@2+aligned", "token_outputs", "contextual_cosine@2", "exact_match", "random"]
 
 
 @pytest.fixture(scope="module")
@@ -230,9 +230,9 @@ def test_significance_is_wilcoxons(encoder: whyalike.Encoder) -> None:
     [
         ("bilrp@", "should be NAME"),
         ("magic", "no method 'magic'"),
-        ("bilrp+twice", "no way to spread 'twice'"),
+        ("bilrp+twice", "no view 'twice'"),
         ("bilrp:pad", "bilrp has no reference"),
-        ("random+equal", "nothing to spread"),
+        ("random+equal", "nothing to share out"),
     ],
 )
 def test_subjects_that_are_none_are_refused(text: str, message: str) -> None:

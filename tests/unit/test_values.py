@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 import whyalike
 from tests.families import LEFT, RIGHT, tiny_encoder
+from tests.reference import slow
 from whyalike.encoders.tokens import sentence_spans, word_spans
 from whyalike.errors import BadInput, DamagedFile, MismatchedParts, UnknownName, UnknownVersion
-from whyalike.pairs import explain_parts
-from whyalike.sides import group
+from whyalike.pairs import SHARPNESS, explain_parts
+from whyalike.sides import Unit, group
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +86,29 @@ def test_spreading_equals_sharing_the_remainder_among_the_contributions() -> Non
         for part in parts
     ]
     np.testing.assert_allclose(explain_parts(*parts).spread().matrix, explain_parts(*shared).matrix, atol=1e-12)
+
+
+@pytest.mark.parametrize("unit", ["token", "word"])
+def test_an_aligned_view_shares_each_total_out_among_partners(unit: Unit) -> None:
+    parts = whyalike.contributions([LEFT, RIGHT], encoder=tiny_encoder("bert"), unit=unit)
+    plain, aligned = explain_parts(*parts), explain_parts(*parts, aligned=True)
+    np.testing.assert_allclose(aligned.matrix, slow.aligned_matrix(*parts, sharpness=SHARPNESS), atol=1e-10)
+    assert aligned.matrix.sum() == pytest.approx(plain.matrix.sum())
+    assert aligned.adds_up
+    assert aligned.method.parameters["aligned"]
+    np.testing.assert_array_equal(aligned.left_terms, plain.left_terms)
+    np.testing.assert_allclose(explain_parts(*reversed(parts), aligned=True).matrix, aligned.matrix.T, atol=1e-12)
+
+
+def test_a_text_aligned_with_itself_has_its_total_on_the_diagonal() -> None:
+    parts = whyalike.contributions(["the man plays guitar"] * 2, encoder=tiny_encoder("bert"), unit="word")
+    aligned = explain_parts(*parts, aligned=True)
+    assert list(np.abs(aligned.matrix).argmax(1)) == list(range(len(aligned.left)))
+
+
+def test_matched_words_are_not_aligned_again() -> None:
+    with pytest.raises(BadInput, match="nothing to align"):
+        whyalike.explain(LEFT, RIGHT, encoder=tiny_encoder("bert"), method="bti", aligned=True)
 
 
 def test_top_pairs_are_the_largest_cells_in_order(e: whyalike.Explanation) -> None:

@@ -35,7 +35,7 @@ def command(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            help="What to judge, as NAME[@LAYER][:REFERENCE][+equal|proportional]; also "
+            help="What to judge, as NAME[@LAYER][:REFERENCE][+equal|proportional|aligned]; also "
             "contextual_cosine@LAYER and exact_match. Can be repeated."
         ),
     ] = None,

@@ -25,6 +25,9 @@ def command(
     prompts: given.Prompts = None,
     truncate: given.Truncate = False,
     spread: Annotated[bool, typer.Option("--spread", help="Share what no token owns among the tokens.")] = False,
+    aligned: Annotated[
+        bool, typer.Option("--aligned", help="Give each word's total to its likeliest partners, as people align words.")
+    ] = False,
     html: Annotated[Path | None, typer.Option(help="Write the picture as a web page.")] = None,
     png: Annotated[Path | None, typer.Option(help="Write the picture as an image (needs the extra `plots`).")] = None,
     svg: Annotated[Path | None, typer.Option(help="Write the texts with links between their strongest pairs.")] = None,
@@ -50,7 +53,14 @@ def command(
     with loading("Explaining"):
         sides = given.both_prompts(prompts)
         found = explain(
-            *texts, encoder=encoder, method=chosen, layer=layer, unit=by.value, prompts=sides, truncate=truncate
+            *texts,
+            encoder=encoder,
+            method=chosen,
+            layer=layer,
+            unit=by.value,
+            prompts=sides,
+            truncate=truncate,
+            aligned=aligned,
         )
     found = found.spread() if spread else found
     from whyalike import render

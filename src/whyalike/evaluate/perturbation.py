@@ -148,11 +148,11 @@ class EmbeddingPerturbation(Measure):
         for name, e in found.items():
             curve = np.zeros(len(shares))
             for side, order, reading in zip(SIDES, orders(e, ORDERS[self.terms]), readings, strict=True):
-                counts = [round(share * len(order)) for share in shares]
-                kept = kept_after(reading, e, side, order, counts, back=True)
+                counts, places = np.unique([round(share * len(order)) for share in shares], return_inverse=True)
+                kept = kept_after(reading, e, side, order, counts.tolist(), back=True)
                 whole = np.ones((1, len(reading.ids)), dtype=bool)
                 embeddings = embeddings_with(encoder, reading, np.concatenate([kept, whole]), "replace")
-                curve += np.linalg.norm(embeddings[:-1] - embeddings[-1], axis=1) / 2
+                curve += np.linalg.norm(embeddings[:-1] - embeddings[-1], axis=1)[places] / 2
             rows.append(
                 {
                     "subject": name,

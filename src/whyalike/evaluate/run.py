@@ -158,10 +158,16 @@ def _explained(
     remaining = iter(cases)
     while some := list(islice(remaining, TOGETHER)):
         pairs = [(case.left, case.right) for case in some]
-        found = {
-            (judged.name, name): list(judged.explanations(pairs, encoder))
-            for judged in subjects
+        sources = {judged.source: judged for judged in subjects}
+        computed = {
+            (source, name): list(judged.computed(pairs, encoder))
+            for source, judged in sources.items()
             for name, encoder in encoders.items()
+        }
+        found = {
+            (judged.name, name): [judged.seen(e) for e in computed[judged.source, name]]
+            for judged in subjects
+            for name in encoders
         }
         for number, case in enumerate(some):
             yield case, {key: explanations[number] for key, explanations in found.items()}

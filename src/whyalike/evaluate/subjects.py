@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
@@ -16,9 +16,9 @@ from whyalike.front_door import choose_method, explain_pairs
 from whyalike.methods import METHODS, Method, TokenEmbeddings
 from whyalike.sides import Unit, group
 
-Spread = Literal["equal", "proportional"]
+View = Literal["equal", "proportional", "aligned"]
 BASELINES = ("contextual_cosine", "exact_match")
-_FORM = re.compile(r"(?P<name>\w+)(@(?P<layer>\d+))?(:(?P<reference>\w+))?(\+(?P<spread>\w+))?")
+_FORM = re.compile(r"(?P<name>\w+)(@(?P<layer>\d+))?(:(?P<reference>\w+))?(\+(?P<view>\w+))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,36 +27,48 @@ class Subject:
 
     name: str
     method: Method | None
-    spread: Spread | None = None
+    view: View | None = None  # what no token owns spread over the tokens, or each word's total given to its partners
 
-    def explanations(
-        self, pairs: Sequence[tuple[str, str]], encoder: Encoder, *, truncate: bool = True
-    ) -> Iterator[Explanation]:
-        """One explanation per pair, in the method's finest unit."""
-        method = self.method or METHODS["random"]()
-        unit: Unit | None = "word" if getattr(method, "normalize", None) is True else None  # cosines do not sum
-        for e in explain_pairs(pairs, encoder=encoder, method=method, unit=unit, truncate=truncate, progress=False):
-            if self.method is None:
-                yield _exact_match(e)
-            else:
-                yield e.spread(self.spread) if self.spread else e
+    @property
+    def source(self) -> tuple[Method | None, bool]:
+        """What its explanations are computed from: subjects of one source differ only in how they look at it."""
+        return self.method, self.view == "aligned"
+
+    def explanations(self, pairs: Sequence[tuple[str, str]], encoder: Encoder) -> Iterator[Explanation]:
+        """One explanation per pair, as the subject looks at it."""
+        return map(self.seen, self.computed(pairs, encoder))
+
+    def computed(self, pairs: Sequence[tuple[str, str]], encoder: Encoder) -> Iterator[Explanation]:
+        """Its source's explanations: in the method's finest unit, or in words where cells of tokens do not sum to a word's."""
+        method, aligned = self.method or METHODS["random"](), self.view == "aligned"
+        unit: Unit | None = "word" if aligned or getattr(method, "normalize", None) is True else None
+        return explain_pairs(
+            pairs, encoder=encoder, method=method, unit=unit, truncate=True, aligned=aligned, progress=False
+        )
+
+    def seen(self, e: Explanation) -> Explanation:
+        """An explanation of this source as the subject looks at it."""
+        if self.method is None:
+            return _exact_match(e)
+        return e if self.view is None or self.view == "aligned" else e.spread(self.view)
 
 
 def subject(text: str) -> Subject:
-    """A subject from how it is written: ``NAME[@LAYER][:REFERENCE][+SPREAD]``.
+    """A subject from how it is written: ``NAME[@LAYER][:REFERENCE][+VIEW]``.
 
     ``integrated_jacobians@3:null+equal`` is integrated Jacobians at layer 3 from the null reference, what no token owns
-    spread equally. ``contextual_cosine@3`` compares states as BERTScore does; ``exact_match`` finds the same word.
+    spread equally; ``bilrp@5+aligned`` gives each word's total to its likeliest partners. ``contextual_cosine@3`` compares
+    states as BERTScore does; ``exact_match`` finds the same word.
 
     >>> subject("bilrp@2").method                                                           # doctest: +SKIP
     BiLRP(layer=2)
     """
     found = _FORM.fullmatch(text)
     if found is None:
-        raise BadInput(f"{text!r} should be NAME[@LAYER][:REFERENCE][+SPREAD], such as integrated_jacobians@3+equal.")
-    name, layer, reference, spread = found["name"], found["layer"], found["reference"], found["spread"]
-    if spread not in (None, "equal", "proportional"):
-        raise unknown("way to spread", spread, ("equal", "proportional"))
+        raise BadInput(f"{text!r} should be NAME[@LAYER][:REFERENCE][+VIEW], such as integrated_jacobians@3+equal.")
+    name, layer, reference, view = found["name"], found["layer"], found["reference"], found["view"]
+    if view not in (None, *get_args(View)):
+        raise unknown("view", view, get_args(View))
     if name == "exact_match":
         return Subject(text, None)
     if name not in (*METHODS, "contextual_cosine"):
@@ -68,9 +80,9 @@ def subject(text: str) -> Subject:
     for parameter in changes:
         if parameter not in known:
             raise BadInput(f"{name} has no {parameter}, so {text!r} says nothing. Leave it out.")
-    if spread and not method.adds_up:
-        raise BadInput(f"{name} makes no claim to add up, so there is nothing to spread. Leave '+{spread}' out.")
-    return Subject(text, replace(cast(Any, method), **changes), cast("Spread | None", spread))
+    if view and not method.adds_up:
+        raise BadInput(f"{name} makes no claim to add up, so there is nothing to share out. Leave '+{view}' out.")
+    return Subject(text, replace(cast(Any, method), **changes), cast("View | None", view))
 
 
 def _exact_match(e: Explanation) -> Explanation:

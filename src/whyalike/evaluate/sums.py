@@ -80,7 +80,7 @@ class Conservation(Measure):
 
 def _of_texts(judged: Subject, case: Case, encoder: Encoder) -> tuple[list[float], list[float]]:
     """Of each text: the sum of its embedding, and that of its tokens' contributions; empty where these are of another space."""
-    if not isinstance(judged.method, SecondOrder) or judged.spread:
+    if not isinstance(judged.method, SecondOrder) or judged.view:
         return [], []
     parts = judged.method.contributions(encoder, [case.left, case.right], truncate=True, progress=False)
     if any(part.tokens.shape[1] != len(part.embedding) for part in parts):

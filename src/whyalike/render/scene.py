@@ -193,7 +193,8 @@ def caption_of(e: Explanation) -> str:
     layer, spread = e.method.parameters["layer"], e.method.parameters.get("spread")
     where = {None: "", "embeddings": " of the embeddings"}.get(layer, f" at layer {layer}")
     shared = f" · remainder spread ({spread})" if spread else ""
-    return f"{e.model.name} · {e.method.name}{where} · {e.model.similarity}{shared}"
+    view = " · aligned" if e.method.parameters.get("aligned") else ""
+    return f"{e.model.name} · {e.method.name}{where} · {e.model.similarity}{view}{shared}"
 
 
 def words_of(side: Side, values: Float[np.ndarray, "tokens"]) -> tuple[Word, ...]:
