@@ -97,8 +97,11 @@ def read_table(
     """The needed columns of a file or of a data set by name.
 
     ``columns`` says what the file calls them where that differs: ``{"left": "question"}``. Texts may not be empty, scores
-    must be finite numbers; the first bad row is named.
+    must be finite numbers; the first bad row is named. ``biosses-train+biosses-dev`` are two data sets, one after the other.
     """
+    parts = str(source).split("+")
+    if len(parts) > 1 and all(part in DATA_SETS for part in parts):
+        return _joined(str(source), [read_table(part, needed, columns) for part in parts])
     known = DATA_SETS.get(str(source)) if not Path(source).is_file() else None
     path = data_folder(known.file) if known else Path(source)
     if not path.is_file():
@@ -120,6 +123,13 @@ def read_table(
     if not rows:
         raise BadInput(f"{path.name} has no rows. Expected at least one.")
     return Table(str(source), tuple(rows), tuple(numbers), known.scores if known else (-math.inf, math.inf), dropped)
+
+
+def _joined(name: str, tables: Sequence[Table]) -> Table:
+    if len({table.scores for table in tables}) > 1:
+        raise BadInput(f"{name} joins data sets whose scores have different ranges. Read them one by one.")
+    rows, numbers = (tuple(each for table in tables for each in getattr(table, part)) for part in ("rows", "numbers"))
+    return Table(name, rows, numbers, tables[0].scores, sum(table.dropped for table in tables))
 
 
 def read_scored_pairs(
