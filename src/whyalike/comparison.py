@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
 from whyalike.errors import BadInput
 from whyalike.explanation import Explanation
@@ -50,10 +51,8 @@ class Comparison:
     @property
     def spearman(self) -> Table:
         """Rank correlation of the pairs' values. NaN where one side ranks nothing: all its values are equal."""
-        from scipy.stats import rankdata
-
-        ranks = [rankdata(values) for values in self._values()]
-        return self._table(lambda i, j: correlation(ranks[i], ranks[j]))
+        values = self._values()
+        return self._table(lambda i, j: rank_correlation(values[i], values[j]))
 
     def overlap(self, count: int = 10) -> Table:
         """How much of the top pairs is shared: |A ∩ B| / min(|A|, |B|), where A are the ``count`` largest positive ones."""
@@ -112,6 +111,13 @@ def correlation(one: Float[np.ndarray, "pairs"], other: Float[np.ndarray, "pairs
     if len(one) < 2 or np.ptp(one) == 0 or np.ptp(other) == 0:
         return math.nan
     return float(np.corrcoef(one, other)[0, 1])
+
+
+def rank_correlation(one: ArrayLike, other: ArrayLike) -> float:
+    """Spearman's; NaN where one of them is constant."""
+    from scipy.stats import rankdata
+
+    return correlation(rankdata(one), rankdata(other))
 
 
 def _top(values: Float[np.ndarray, "pairs"], count: int) -> set[int]:

@@ -153,6 +153,18 @@ def read_scored_pairs(
     return pairs, [(row["score"] - lowest) / (highest - lowest) for row in table.rows]
 
 
+def has_scores(source: str | os.PathLike[str], columns: Mapping[str, str] | None = None) -> bool:
+    """Whether a file, or a data set by name, says how alike its pairs are."""
+    parts = str(source).split("+")
+    if all(part in DATA_SETS for part in parts):
+        return all("score" in DATA_SETS[part].columns for part in parts)
+    path = Path(source)
+    if not path.is_file():
+        raise unknown("file or data set", str(source), DATA_SETS)
+    first = next(_numbered(path, DataSet("", {})), (0, {}))[1]
+    return dict(columns or {}).get("score", "score") in first
+
+
 def read_parallel(
     source: str | os.PathLike[str], target: str | os.PathLike[str], columns: Mapping[str, str] | None = None
 ) -> list[tuple[str, str]]:

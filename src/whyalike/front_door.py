@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 import torch
 from tqdm import tqdm
@@ -79,7 +80,8 @@ def explain_pairs(
 ) -> Iterator[Explanation]:
     """Explanations of many pairs, in order, as an iterator: texts are batched, and a text in several pairs is explained once.
 
-    Pairs are taken a few hundred at a time, so any number of them fits in memory.
+    Pairs are taken a few hundred at a time, and contributions of texts that may come again are kept while they fit in
+    ``budget`` once more, the oldest given up first: any number of pairs fits in memory.
     """
     encoder, chosen, unit = _checked(encoder, method, layer, unit)
     if isinstance(chosen, FirstOrder):
@@ -92,7 +94,7 @@ def explain_pairs(
     known: dict[tuple[str, str | None], Contributions] = {}
     while group := list(islice(remaining, PAIRS_TOGETHER)):
         needed = dict.fromkeys(key for pair in group for key in zip(pair, prompts, strict=True))
-        known = {key: known[key] for key in needed if key in known}
+        _give_up(known, needed, budget)
         for prompt in dict.fromkeys(prompts):
             texts = _strings(text for text, wanted in needed if wanted == prompt and (text, wanted) not in known)
             parts = chosen.contributions(
@@ -101,6 +103,15 @@ def explain_pairs(
             known |= zip(((text, prompt) for text in texts), parts, strict=True)
         for left, right in group:
             yield explain_parts(known[left, prompts[0]], known[right, prompts[1]], aligned=aligned)
+
+
+def _give_up(known: dict[tuple[str, str | None], Contributions], needed: Container[Any], budget: int) -> None:
+    """Drops the oldest contributions that are not needed now, until the rest fits in the budget."""
+    size = sum(part.tokens.nbytes for part in known.values())
+    for key in [key for key in known if key not in needed]:
+        if size <= budget:
+            return
+        size -= known.pop(key).tokens.nbytes
 
 
 def contributions(

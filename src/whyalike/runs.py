@@ -16,9 +16,13 @@ def write_asked(state: Path, asked: Mapping[str, Any]) -> None:
     state.write_text(json.dumps(asked), encoding="utf-8")
 
 
+def read_asked(state: Path) -> dict[str, Any]:
+    return dict(json.loads(state.read_text(encoding="utf-8")))
+
+
 def check_asked(state: Path, asked: Mapping[str, Any], folder: Path, advice: str) -> None:
     """Refuses to go on with a run that was asked for differently."""
-    before, now = json.loads(state.read_text(encoding="utf-8")), json.loads(json.dumps(asked))
+    before, now = read_asked(state), json.loads(json.dumps(asked))
     changed = [key for key in {*before, *now} if before.get(key) != now.get(key)]
     for key in sorted(changed, key=lambda key: (key == "data", key)):  # what was set before what it changed
         raise BadInput(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from whyalike.errors import BadInput, unknown
 
@@ -43,6 +44,20 @@ class Side:
     def own(self) -> list[int]:
         """The indices of the text's own units: not the special tokens, not the prompt."""
         return [index for index, kind in enumerate(self.kinds) if kind == "text"]
+
+    def shares(self, spans: Sequence[tuple[int, int]]) -> Float[np.ndarray, "units spans"]:
+        """How much of each unit lies in each span of characters: 1 in all, or nothing for a unit that is in none of them.
+
+        Spans, another's words, may part at other places than the units do; a unit is then shared by characters. Spans of the
+        same characters (German *im* is two words) share alike.
+        """
+        found = np.zeros((len(self), len(spans)))
+        starts, ends = np.array(spans, dtype=np.int64).reshape(-1, 2).T
+        for index in self.own:
+            start, end = self.offsets[index]
+            inside = np.clip(np.minimum(end, ends) - np.maximum(start, starts), 0, None)
+            found[index] = inside / inside.sum() if inside.any() else 0.0
+        return found
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from whyalike.cli import compare, contrast, evaluate, explain, methods, models, rate, serve, train
+from whyalike.cli import analyze, compare, contrast, evaluate, explain, methods, models, rate, serve, train
 from whyalike.errors import WhyalikeError
 
 app = typer.Typer(
@@ -21,6 +21,8 @@ app = typer.Typer(
 )
 app.command("explain")(explain.command)
 app.command("compare")(compare.command)
+app.command("analyze")(analyze.command)
+app.command("report")(analyze.report_command)
 app.command("contrast")(contrast.command)
 app.command("evaluate")(evaluate.command)
 app.command("methods")(methods.command)

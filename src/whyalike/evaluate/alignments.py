@@ -100,18 +100,9 @@ def in_words(e: Explanation, aligned: Aligned) -> Float[np.ndarray, "left right"
 
 
 def membership(side: Side, words: tuple[str, ...]) -> Float[np.ndarray, "units words"]:
-    """How much of each unit lies in each word: units of the text have 1 in all, others nothing.
-
-    A unit (a word of ours) may cover several of the set's, which part at other places; it is then shared by characters.
-    """
+    """How much of each unit lies in each of the set's words, which stand with one blank between."""
     starts = np.cumsum([0, *(len(word) + 1 for word in words)])[:-1]
-    ends = starts + [len(word) for word in words]
-    found = np.zeros((len(side), len(words)))
-    for number, (start, end) in enumerate(side.offsets.tolist()):
-        if side.kinds[number] == "text":
-            shared = np.clip(np.minimum(end, ends) - np.maximum(start, starts), 0, None)
-            found[number] = shared / shared.sum() if shared.any() else 0.0
-    return found
+    return side.shares([(int(start), int(start) + len(word)) for start, word in zip(starts, words, strict=True)])
 
 
 def _links(text: str, path: Path, number: int, sizes: tuple[int, int]) -> frozenset[Link]:

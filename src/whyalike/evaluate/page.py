@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -16,15 +15,12 @@ from rich.table import Table
 from whyalike.errors import MissingExtra
 from whyalike.evaluate.measure import Row
 from whyalike.evaluate.run import Evaluation
-
-STYLE = """body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#1b1b1b}
-table{border-collapse:collapse;margin:1rem 0}td,th{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #ddd}
-td:first-child,th:first-child{text-align:left}.best{font-weight:700}.caption{color:#5c5c5c}.scroll{overflow-x:auto}"""
+from whyalike.render import page
 
 
 def picture(evaluation: Evaluation) -> Table:
     """The table for a rich console; the best of the headline stands out."""
-    columns = _columns(evaluation.table)
+    columns = page.columns_of(_shown(evaluation.table))
     table = Table(title=f"{evaluation.measure} · {evaluation.asked['model']}", title_justify="left", box=None)
     for name in columns:
         heading = name.replace("comprehensiveness", "compr.").replace("sufficiency", "suff.").replace("_", " ")
@@ -32,7 +28,7 @@ def picture(evaluation: Evaluation) -> Table:
     best = _best(evaluation)
     for line in evaluation.table:
         style = "bold" if line["subject"] == best else ""
-        table.add_row(*(_text(line.get(name)) for name in columns), style=style)
+        table.add_row(*(page.shown(line.get(name)) for name in columns), style=style)
     return table
 
 
@@ -70,23 +66,12 @@ def _html(evaluation: Evaluation, path: Path) -> None:
 
 def to_html(evaluation: Evaluation) -> str:
     """One self-contained page: plots, the table, what is more than chance. Every name is escaped."""
-    try:
-        import altair
-        import vl_convert  # noqa: F401  (brings the script that draws)
-    except ImportError as error:
-        raise MissingExtra("altair", "pages with plots", "plots") from error
-    # A name may hold anything, and charts put it into a script.
-    rows = tuple({**row, "subject": str(row["subject"]).replace("<", "‹")} for row in evaluation.rows)
-    charts = _charts(altair, replace(evaluation, rows=rows))
-    drawn = altair.vconcat(*charts).configure_view(stroke=None).to_html(inline=True)
-    title = escape(f"{evaluation.measure} · {evaluation.asked['model']}")
-    body = f"<h1>{title}</h1>{_table(evaluation.table, _best(evaluation))}{_significance(evaluation)}"
-    head = f"<title>{title}</title><style>{STYLE}</style></head>"
-    # The script comes first, and may hold anything: the page's own tags are the last of their kind.
-    for tag, new in (("</head>", head), ("<body>", f"<body>{body}")):
-        before, _, after = drawn.rpartition(tag)
-        drawn = before + new + after
-    return str(drawn)
+    altair = page.chart_tools()
+    charts = {f"chart-{number}": chart for number, chart in enumerate(_charts(altair, evaluation))}
+    title = f"{evaluation.measure} · {evaluation.asked['model']}"
+    table = page.table(_shown(evaluation.table), best=_best(evaluation))
+    places = "".join(page.place(name) for name in charts)
+    return page.page(title, f"<h1>{escape(title)}</h1>{table}{places}{_significance(evaluation)}", charts)
 
 
 def _charts(altair: Any, evaluation: Evaluation) -> list[Any]:
@@ -148,20 +133,8 @@ def _mean_curve(points: Sequence[Row]) -> list[Row]:
     return rows
 
 
-def _table(lines: Sequence[Row], best: str | None) -> str:
-    columns = _columns(lines)
-    head = "".join(f"<th>{escape(name.replace('_', ' '))}</th>" for name in columns)
-    rows = "".join(
-        f"<tr{_marked(line['subject'] == best)}>"
-        + "".join(f"<td>{escape(_text(line.get(name)))}</td>" for name in columns)
-        + "</tr>"
-        for line in lines
-    )
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
-
-
-def _marked(is_best: bool) -> str:
-    return ' class="best"' if is_best else ""
+def _shown(lines: Sequence[Row]) -> list[Row]:
+    return [{name: value for name, value in line.items() if not name.endswith("_deviation")} for line in lines]
 
 
 def _significance(evaluation: Evaluation) -> str:
@@ -176,11 +149,7 @@ def _significance(evaluation: Evaluation) -> str:
         for line in lines
     ]
     caption = f"Wilcoxon's signed-rank test on {escape(evaluation.headline)}; adjusted by Holm for so many comparisons"
-    return f'<h2>More than chance?</h2><p class="caption">{caption}</p>{_table(shown, None)}'
-
-
-def _columns(lines: Sequence[Row]) -> list[str]:
-    return [name for name in dict.fromkeys(key for line in lines for key in line) if not name.endswith("_deviation")]
+    return f'<h2>More than chance?</h2><p class="caption">{caption}</p>{page.table(shown)}'
 
 
 def _best(evaluation: Evaluation) -> str | None:
@@ -189,14 +158,3 @@ def _best(evaluation: Evaluation) -> str | None:
         return None
     pick = max if evaluation.higher_is_better else min
     return str(pick(known, key=lambda line: line[evaluation.headline])["subject"])
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        small = 0 < abs(value) < 0.001
-        return (f"{value:.1e}" if small else f"{value:.3f}").replace("-", "−")
-    return str(value)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
-from sentence_transformers import SentenceTransformer
 from torch import nn
 
 from whyalike.encoders.encoder import Encoder
@@ -20,6 +19,7 @@ from whyalike.evaluate.subjects import Subject, subject
 from whyalike.explanation import Explanation
 
 ALL = "all weights"
+Model = Any  # a SentenceTransformer
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +97,13 @@ def without_biases(encoder: Encoder) -> Encoder:
     return _encoder(model, encoder)
 
 
-def _copy(model: SentenceTransformer, changing: nn.Module) -> SentenceTransformer:
+def _copy(model: Model, changing: nn.Module) -> Model:
     """A copy that shares every parameter but those that will change."""
     own = {id(parameter) for parameter in changing.parameters()}
     return copy.deepcopy(model, {id(each): each for each in model.parameters() if id(each) not in own})
 
 
-def _draw(model: SentenceTransformer, part: nn.Module) -> None:
+def _draw(model: Model, part: nn.Module) -> None:
     """As before pretraining: each weight from the model's own initialisation, biases zero, norms one."""
     for module in part.modules():
         for parameter in module.parameters(recurse=False):
@@ -115,7 +115,7 @@ def _draw(model: SentenceTransformer, part: nn.Module) -> None:
             model[0].auto_model._init_weights(module)
 
 
-def _encoder(model: SentenceTransformer, original: Encoder) -> Encoder:
+def _encoder(model: Model, original: Encoder) -> Encoder:
     refill(model)
     record = original.record
     return Encoder(model.eval(), record.name, similarity=record.similarity, pooling=record.pooling)

@@ -53,13 +53,11 @@ def page(title: str, body: str) -> str:
     )
 
 
-def fragment(explanation: Explanation) -> str:
-    """The picture alone, with its style: what a notebook shows."""
+def fragment(explanation: Explanation, *, compact: bool = False) -> str:
+    """The picture alone, with its style: what a notebook shows. Compact, without headings, where it is one of many."""
     scene = scene_of(explanation)
-    return (
-        f'<div class="whyalike"><style>{STYLE}</style><h1>score {scene.score:.3f}</h1>'
-        f'<p class="caption">{escape(scene.caption)}</p>{body(scene)}</div>'
-    )
+    head = f'<h1>score {scene.score:.3f}</h1><p class="caption">{escape(scene.caption)}</p>'
+    return f'<div class="whyalike"><style>{STYLE}</style>{"" if compact else head}{body(scene, folded=compact)}</div>'
 
 
 def body(scene: Scene, *, folded: bool = False) -> str:

@@ -18,7 +18,8 @@ import torch
 from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 
-from whyalike.analysis.annotate import Tagged, Tagger, spacy_tagger
+from whyalike.analysis.annotate import spacy_tagger
+from whyalike.analysis.words import Tagged, Tagger
 from whyalike.encoders.load import open_model
 from whyalike.encoders.modules import QKVPooling
 from whyalike.errors import BadInput

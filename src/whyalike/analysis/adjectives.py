@@ -1,0 +1,110 @@
+"""Synonyms and opposites in one sentence (Siamese paper, section 5.3, Figure 9; triplets of its Table 2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from whyalike.analysis.section import Row, Section
+from whyalike.analysis.study import Study
+from whyalike.encoders.encoder import Encoder
+from whyalike.errors import BadInput
+from whyalike.front_door import explain_pairs
+from whyalike.methods import Method
+
+TEMPLATE = "This house is {}."
+TRIPLETS = tuple(  # anchor, synonym, opposite: Möller, Nikolaev & Padó 2024, Table 2
+    tuple(line.split())
+    for line in (
+        "beautiful pretty ugly",
+        "ugly hideous beautiful",
+        "small little big",
+        "big huge small",
+        "gigantic enormous tiny",
+        "tiny minuscule enormous",
+        "old elderly young",
+        "young youthful old",
+        "difficult hard easy",
+        "simple easy difficult",
+        "thorough comprehensive erroneous",
+        "faulty erroneous thorough",
+        "dirty messy clean",
+        "clean tidy dirty",
+        "heavy massive light",
+        "common normal unusual",
+        "untypical unusual normal",
+        "boring dull interesting",
+        "exciting interesting boring",
+        "calm peaceful hectic",
+        "chaotic hectic calm",
+        "balanced equal uneven",
+        "unequal uneven balanced",
+    )
+)
+
+
+def attributions_to_adjectives(
+    encoder: Encoder, method: str | Method, layer: int | None, *, template: str = TEMPLATE, progress: bool = True
+) -> list[Row]:
+    """The attribution of each anchor with its synonym, and with its opposite, all else alike."""
+    if template.count("{}") != 1:
+        raise BadInput(f"The template should have one place {{}} for the adjective; got {template!r}.")
+    kinds = [
+        (anchor, other, kind)
+        for anchor, *others in TRIPLETS
+        for other, kind in zip(others, ("synonym", "opposite"), strict=True)
+    ]
+    pairs = [(template.format(anchor), template.format(other)) for anchor, other, _ in kinds]
+    start = template.index("{}")
+    rows = []
+    for (anchor, other, kind), e in zip(
+        kinds, explain_pairs(pairs, encoder=encoder, method=method, layer=layer, progress=progress), strict=True
+    ):
+        one, two = (
+            side.shares([(start, start + len(word))])[:, 0] for side, word in ((e.left, anchor), (e.right, other))
+        )
+        rows.append(
+            {"anchor": anchor, "other": other, "kind": kind, "value": float(one @ e.matrix @ two), "score": e.score}
+        )
+    return rows
+
+
+def adjectives(study: Study) -> Section:
+    """Needs no pairs: the sentences are made from the triplets."""
+    found = {
+        name: attributions_to_adjectives(encoder, study.method, study.layer, progress=study.progress)
+        for name, encoder in study.encoders.items()
+    }
+    says = []
+    for name, rows in found.items():
+        values = {
+            kind: np.array([row["value"] for row in rows if row["kind"] == kind]) for kind in ("synonym", "opposite")
+        }
+        lower = float(np.mean(values["opposite"] < values["synonym"]))
+        says.append(
+            f"{name}: synonyms have {values['synonym'].mean():+.3f} on average, opposites {values['opposite'].mean():+.3f}; "
+            f"opposites are lower in {lower:.0%} of the triplets, and below zero in {np.mean(values['opposite'] < 0):.0%}."
+        )
+    return Section(
+        "adjectives",
+        "Synonyms and opposites",
+        tuple(says),
+        dict(found),
+        lambda altair: {str(number): _chart(altair, rows, name) for number, (name, rows) in enumerate(found.items())},
+    )
+
+
+def _chart(altair: Any, rows: list[Row], name: str) -> Any:
+    return (
+        altair.Chart(altair.Data(values=[dict(row) for row in rows]))
+        .mark_bar(opacity=0.55, binSpacing=0)
+        .encode(
+            x=altair.X("value:Q", bin=altair.Bin(maxbins=24), title="attribution of the two adjectives"),
+            y=altair.Y("count()", stack=None, title="pairs"),
+            color=altair.Color(
+                "kind:N", scale=altair.Scale(domain=["synonym", "opposite"], range=["#b2182b", "#2166ac"]), title=None
+            ),
+        )
+        .properties(width=360, height=220, title=name)
+    )

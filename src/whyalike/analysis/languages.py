@@ -1,0 +1,180 @@
+"""The same pairs in two languages, and mixed: what is lost on the way (BiLRP paper, section 5.2, Figures 4 and 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from whyalike.analysis.parts_of_speech import by_tags
+from whyalike.analysis.section import Row, Section
+from whyalike.analysis.study import Study
+from whyalike.analysis.words import Tagger
+from whyalike.comparison import rank_correlation
+from whyalike.encoders.encoder import Encoder
+from whyalike.errors import BadInput
+from whyalike.front_door import explain
+from whyalike.methods import Method
+from whyalike.render.html import fragment
+
+CHANGES = 10
+Pairs = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bilingual:
+    """The same scored pairs, row by row, in two languages, and models to try: monolingual ones, and one that reads both."""
+
+    pairs: Mapping[str, Pairs]  # by language, two of them
+    labels: Sequence[float]
+    taggers: Mapping[str, Tagger]
+    multi: Encoder
+    mono: Mapping[str, Encoder]  # by language; may be empty
+    folder: Path
+    method: str | Method = "bilrp"
+    layer: int | None = None
+    explained: int | None = None  # how many pairs, spread evenly; None: all
+    progress: bool = True
+
+    def __post_init__(self) -> None:
+        if len(self.pairs) != 2 or len({len(pairs) for pairs in self.pairs.values()}) != 1:
+            raise BadInput("Give the same pairs, row by row, in two languages.")
+
+    @property
+    def settings(self) -> dict[str, Pairs]:
+        """Each language by itself, and the left texts of the first with the right texts of the second."""
+        (one, first), (other, second) = self.pairs.items()
+        mixed = [(a[0], b[1]) for a, b in zip(first, second, strict=True)]
+        return {f"{one}–{one}": first, f"{other}–{other}": second, f"{one}–{other}": mixed}
+
+    def study(self, setting: str) -> Study:
+        one, other = (self.taggers[language] for language in setting.split("–"))
+        pairs = self.settings[setting]
+        numbers = np.linspace(0, len(pairs) - 1, min(self.explained or len(pairs), len(pairs))).round().astype(int)
+        return Study(
+            pairs=[pairs[number] for number in numbers],
+            labels=[self.labels[number] for number in numbers],
+            encoders={"both": self.multi},
+            folder=self.folder / setting,
+            tagger=(one, other),
+            method=self.method,
+            layer=self.layer,
+            progress=self.progress,
+        )
+
+
+def correlations(study: Bilingual) -> list[Row]:
+    """Rank correlation with people: each model on each setting it can be asked about."""
+    rows: list[Row] = []
+    for setting, pairs in study.settings.items():
+        one, other = setting.split("–")
+        asked = {"multilingual": study.multi} | (
+            {"monolingual": study.mono[one]} if one == other and one in study.mono else {}
+        )
+        for name, encoder in asked.items():
+            left, right = (encoder.embed([pair[side] for pair in pairs]) for side in (0, 1))
+            scores = [encoder.record.score(a, b) for a, b in zip(left, right, strict=True)]
+            rows.append({"setting": setting, "model": name, "spearman": rank_correlation(scores, study.labels)})
+    return rows
+
+
+def changes(study: Bilingual) -> dict[str, list[Row]]:
+    """Per monolingual setting: the classes whose accumulated relevance the mixed setting changes most, by sign."""
+    found = {}
+    for setting in study.settings:
+        (table,) = study.study(setting).tables().values()
+        frame = by_tags(table)
+        largest = float(frame["positive"].max() or 0) or 1.0  # type: ignore[arg-type]
+        found[setting] = frame.select(
+            "first", "second", positive=pl.col("positive") / largest, negative=pl.col("negative") / largest
+        )
+    *mono, mixed = study.settings
+    rows = {}
+    for setting in mono:
+        joined = (
+            found[setting]
+            .join(found[mixed], on=["first", "second"], how="full", coalesce=True, suffix="_mixed")
+            .fill_null(0.0)
+        )
+        for sign in ("positive", "negative"):
+            gap = (pl.col(f"{sign}_mixed") - pl.col(sign)).alias("change")
+            rows[f"{sign} relevance, {setting} to {mixed}"] = (
+                joined.select("first", "second", alone=sign, mixed=f"{sign}_mixed", change=gap)
+                .sort([pl.col("change").abs(), "first", "second"], descending=[True, False, False])
+                .head(CHANGES)
+                .rows(named=True)
+            )
+    return rows
+
+
+def languages(study: Bilingual, *, example: int | None = None) -> Section:
+    """``example`` is the pair to show in all three settings; the one with the highest label where it is None."""
+    known = correlations(study)
+    changed = changes(study)
+    number = int(np.argmax(study.labels)) if example is None else example
+    pictures = {
+        f"{setting}, human score {study.labels[number]:.2f}": fragment(
+            explain(*pairs[number], encoder=study.multi, method=study.method, layer=study.layer).by_word(), compact=True
+        )
+        for setting, pairs in study.settings.items()
+    }
+    says = [
+        "Rank correlation with people: "
+        + ", ".join(f"{row['setting']} ({row['model']}) {row['spearman']:.3f}" for row in known)
+        + "."
+    ]
+    for name, rows in changed.items():
+        if rows and name.startswith("positive"):
+            says.append(
+                f"{name}: most change in "
+                + ", ".join(f"{r['first']}–{r['second']} {r['change']:+.2f}" for r in rows[:4])
+                + "."
+            )
+    return Section(
+        "languages",
+        "Languages",
+        tuple(says),
+        {"correlation with people": known, **changed},
+        lambda altair: {
+            "correlation": _bars(altair, known),
+            **{f"change-{n}": _changes(altair, name, rows) for n, (name, rows) in enumerate(changed.items())},
+        },
+        pictures,
+    )
+
+
+def _bars(altair: Any, rows: Sequence[Row]) -> Any:
+    return (
+        altair.Chart(altair.Data(values=[dict(row) for row in rows]))
+        .mark_bar()
+        .encode(
+            x=altair.X("setting:N", title=None, axis=altair.Axis(labelAngle=0)),
+            xOffset="model:N",
+            y=altair.Y("spearman:Q", title="rank correlation with people"),
+            color=altair.Color("model:N", title=None),
+        )
+        .properties(width=300, height=220)
+    )
+
+
+def _changes(altair: Any, title: str, rows: Sequence[Row]) -> Any:
+    values = [
+        {"classes": f"{row['first']}–{row['second']}", "setting": setting, "relevance": row[column]}
+        for row in rows
+        for setting, column in (("alone", "alone"), ("mixed", "mixed"))
+    ]
+    return (
+        altair.Chart(altair.Data(values=values))
+        .mark_bar()
+        .encode(
+            y=altair.Y("classes:N", sort=[value["classes"] for value in values], title=None),
+            yOffset="setting:N",
+            x=altair.X("relevance:Q", title="share of the largest"),
+            color=altair.Color("setting:N", title=None),
+        )
+        .properties(width=300, height=max(120, 28 * len(rows)), title=title)
+    )

@@ -1,0 +1,111 @@
+"""Which words a model always, or never, matches with themselves (Siamese paper, section 5.4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from whyalike.analysis.interactions import Interactions
+from whyalike.analysis.section import Row, Section
+from whyalike.analysis.study import Study
+from whyalike.comparison import rank_correlation
+from whyalike.errors import BadInput
+
+LEAST = 30  # occurrences
+SHOWN = 20
+DENSITIES = 30
+
+
+def same_words(table: Interactions) -> pl.LazyFrame:
+    """The attributions of every word that meets itself, whatever the case of its letters; special tokens as they are."""
+    word, other = (
+        pl.when(pl.col(f"{side}_at") < 0).then(pl.col(side)).otherwise(pl.col(side).str.to_lowercase())
+        for side in ("left", "right")
+    )
+    words = table.words.with_columns(word=word, other=other)
+    return words.filter(pl.col("word") == pl.col("other")).select("word", "value", "left_pos")
+
+
+def by_word(table: Interactions, least: int = LEAST) -> pl.DataFrame:
+    """Mean and deviation of each word seen often enough, and its rank, the largest mean first."""
+    found = (
+        same_words(table)
+        .group_by("word")
+        .agg(
+            count=pl.len(),
+            mean=pl.col("value").mean(),
+            deviation=pl.col("value").std(),
+            pos=pl.col("left_pos").mode().first(),
+        )
+        .filter(pl.col("count") >= least)
+        .sort(["mean", "word"], descending=[True, False])
+        .collect()
+    )
+    return found.with_columns(rank=pl.int_range(1, pl.len() + 1))
+
+
+def lexical(study: Study, least: int = LEAST) -> Section:
+    if least < 1:
+        raise BadInput(f"least is a number of occurrences, at least 1; got {least!r}.")
+    tables = study.tables()
+    found = {name: by_word(table, least) for name, table in tables.items()}
+    says: list[str] = []
+    shown: dict[str, list[Row]] = {}
+    for name, frame in found.items():
+        if frame.is_empty():
+            says.append(
+                f"{name}: no word meets itself {least} times in these pairs; give more pairs, or a smaller least."
+            )
+            continue
+        most, fewest = (", ".join(part["word"].to_list()) for part in (frame.head(5), frame.tail(5)))
+        says.append(
+            f"{name}: of {len(frame)} words seen {least} times or more, most is given to {most}; least to {fewest}."
+        )
+        shown |= {
+            f"{name}: top": frame.head(SHOWN).rows(named=True),
+            f"{name}: bottom": frame.tail(SHOWN).rows(named=True),
+        }
+    names = [name for name, frame in found.items() if not frame.is_empty()]
+    for other in names[1:]:
+        both = found[names[0]].join(found[other], on="word", suffix="_other")
+        if len(both) > 2:
+            ranks = rank_correlation(both["mean"], both["mean_other"])
+            says.append(f"{names[0]} and {other} agree on {len(both)} words with a rank correlation of {ranks:.2f}.")
+            shown[f"{names[0]} beside {other}"] = (
+                both.select(
+                    "word",
+                    rank=pl.col("rank"),
+                    rank_other=pl.col("rank_other"),
+                    mean=pl.col("mean"),
+                    mean_other="mean_other",
+                )
+                .head(SHOWN)
+                .rows(named=True)
+            )
+    return Section(
+        "lexical",
+        "Words that meet themselves",
+        tuple(says),
+        shown,
+        lambda altair: {
+            f"{number}": _densities(altair, tables[name], found[name], name) for number, name in enumerate(names)
+        },
+    )
+
+
+def _densities(altair: Any, table: Interactions, frame: pl.DataFrame, name: str) -> Any:
+    top = frame.head(DENSITIES)["word"].to_list()
+    values = same_words(table).filter(pl.col("word").is_in(top)).select("word", "value").collect().rows(named=True)
+    return (
+        altair.Chart(altair.Data(values=values))
+        .transform_density("value", groupby=["word"], as_=["value", "density"], extent=[-0.1, 1.0])
+        .mark_area(opacity=0.25, line=True)
+        .encode(
+            x=altair.X("value:Q", title="attribution to the word with itself"),
+            y=altair.Y("density:Q", stack=None, axis=None),
+            color=altair.Color("word:N", sort=top, legend=altair.Legend(columns=3, title=None, symbolLimit=DENSITIES)),
+            tooltip=["word:N"],
+        )
+        .properties(width=460, height=260, title=f"{name}: the {len(top)} words with the largest mean")
+    )

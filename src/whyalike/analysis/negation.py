@@ -1,0 +1,182 @@
+"""Does a model heed *not*? (Siamese paper, section 5.2 and Figure 8; SemAntoNeg, Vahtola et al. 2022)"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from whyalike.analysis.section import Row, Section
+from whyalike.analysis.study import Study
+from whyalike.data_sets import data_folder
+from whyalike.encoders.encoder import Encoder
+from whyalike.errors import BadInput
+from whyalike.front_door import explain_pairs
+from whyalike.methods import Method
+
+NOT = re.compile(r"(?<![\w'’-])not(?![\w'’-])\s*", re.IGNORECASE)
+OTHER_NEGATION = re.compile(r"n['’]t\b|\b(no|never|nothing|nobody|none|neither|nor|without|cannot)\b", re.IGNORECASE)
+NEGATION_WORDS = ("not", "no", "never", "nothing", "nobody", "none", "neither", "nor", "n't", "cannot", "without")
+RELATIVE = 0.9  # the share of sentences below which the relative size is stated
+CHOICES = "semantoneg/SemAntoNeg_v1.0.json"
+
+
+class Negated(NamedTuple):
+    """A sentence with *not*, the same without it, and where the word stands."""
+
+    text: str
+    without: str
+    start: int
+    end: int
+
+
+def simple_negations(texts: Sequence[str]) -> list[Negated]:
+    """The sentences whose only negation is one *not* that stands alone, with that word taken out."""
+    found = []
+    for text in dict.fromkeys(texts):
+        matches = list(NOT.finditer(text))
+        if len(matches) == 1 and not OTHER_NEGATION.search(text):
+            (match,) = matches
+            without = (text[: match.start()] + text[match.end() :]).strip()
+            if without and match.end() < len(text):
+                found.append(Negated(text, without, match.start(), match.start() + 3))
+    return found
+
+
+def attributions_to_not(
+    found: Sequence[Negated], encoder: Encoder, method: str | Method, layer: int | None, *, progress: bool = True
+) -> list[Row]:
+    """What *not* adds to the similarity of each sentence with itself unnegated: its row of the matrix, all words together."""
+    pairs = [(each.text, each.without) for each in found]
+    rows = []
+    for each, e in zip(
+        found,
+        explain_pairs(pairs, encoder=encoder, method=method, layer=layer, truncate=True, progress=progress),
+        strict=True,
+    ):
+        share = e.left.shares([(each.start, each.end)])[:, 0]
+        value = float(share @ e.matrix.sum(1))
+        rows.append({"text": each.text, "score": e.score, "value": value, "relative": abs(value) / abs(e.score or 1.0)})
+    return rows
+
+
+class Choice(NamedTuple):
+    """A sentence and three others, of which one means the same."""
+
+    text: str
+    others: tuple[str, ...]
+    right: int
+
+
+def read_choices(source: Path | None = None) -> list[Choice]:
+    """SemAntoNeg, or a file of its form: JSON lines with input, sentences and label."""
+    path = source or data_folder(CHOICES)
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    for number, row in enumerate(rows, 1):
+        if not {"input", "sentences", "label"} <= row.keys() or not 0 <= row["label"] < len(row["sentences"]):
+            raise BadInput(f"Row {number} of {path.name} should have input, sentences and the label of one of them.")
+    return [Choice(row["input"], tuple(row["sentences"]), int(row["label"])) for row in rows]
+
+
+def chosen(choices: Sequence[Choice], encoder: Encoder) -> list[int]:
+    """Which of the sentences the model finds most like the first."""
+    texts = list(dict.fromkeys(text for choice in choices for text in (choice.text, *choice.others)))
+    embeddings = dict(zip(texts, encoder.embed(texts), strict=True))
+    score = encoder.record.score
+    return [
+        int(np.argmax([score(embeddings[choice.text], embeddings[other]) for other in choice.others]))
+        for choice in choices
+    ]
+
+
+def what_misled(
+    choices: Sequence[Choice],
+    picked: Sequence[int],
+    encoder: Encoder,
+    method: str | Method,
+    layer: int | None,
+    *,
+    progress: bool = True,
+) -> list[Row]:
+    """Of wrongly chosen paraphrases: what negation words of either text add to the score, and what all else does."""
+    wrong = [(choice, pick) for choice, pick in zip(choices, picked, strict=True) if pick != choice.right]
+    pairs = [(choice.text, choice.others[pick]) for choice, pick in wrong]
+    rows = []
+    for e in explain_pairs(pairs, encoder=encoder, method=method, layer=layer, truncate=True, progress=progress):
+        worded = e.by_word()
+        rows_of, columns_of = (
+            np.array([_negates(label) for label in side.labels]) for side in (worded.left, worded.right)
+        )
+        touched = rows_of[:, None] | columns_of[None]
+        rows.append(
+            {
+                "left": e.left.text,
+                "right": e.right.text,
+                "score": e.score,
+                "negation": float(worded.matrix[touched].sum()),
+                "matrix": float(worded.matrix.sum()),
+            }
+        )
+    return rows
+
+
+def _negates(label: str) -> bool:
+    word = label.casefold().replace("’", "'")
+    return word in NEGATION_WORDS or word.endswith("n't")
+
+
+def negation(study: Study, *, choices: Sequence[Choice] = (), explained: int = 100) -> Section:
+    """``choices`` are SemAntoNeg's, or alike; of those chosen wrongly, the first ``explained`` are explained."""
+    found = simple_negations(study.texts)
+    if not found:
+        raise BadInput("No text of these pairs has a single, simple *not*. Give a corpus that has some.")
+    says, tables, values = [], {}, {}
+    for name, encoder in study.encoders.items():
+        rows = attributions_to_not(found, encoder, study.method, study.layer, progress=study.progress)
+        values[name] = rows
+        negative = float(np.mean([row["value"] < 0 for row in rows]))
+        relative = float(np.quantile([row["relative"] for row in rows], RELATIVE))
+        says.append(
+            f"{name}: of {len(rows)} sentences with a simple *not*, {negative:.0%} give it a negative attribution towards "
+            f"themselves without it; in {RELATIVE:.0%} it amounts to less than {relative:.0%} of the score."
+        )
+        tables[f"{name}: not"] = rows
+        if choices:
+            picked = chosen(choices, encoder)
+            right = float(np.mean([pick == choice.right for pick, choice in zip(picked, choices, strict=True)]))
+            misled = what_misled(
+                *_first_wrong(choices, picked, explained), encoder, study.method, study.layer, progress=study.progress
+            )
+            added = float(np.mean([row["negation"] for row in misled])) if misled else 0.0
+            says.append(
+                f"{name} chooses the right paraphrase of {len(choices)} in {right:.0%}; where it is wrong, negation words add "
+                f"{added:+.3f} to the score on average."
+            )
+            tables[f"{name}: wrong paraphrases"] = misled
+    return Section("negation", "Negation", tuple(says), tables, lambda altair: {"cumulative": _chart(altair, values)})
+
+
+def _first_wrong(choices: Sequence[Choice], picked: Sequence[int], count: int) -> tuple[list[Choice], list[int]]:
+    wrong = [(choice, pick) for choice, pick in zip(choices, picked, strict=True) if pick != choice.right][:count]
+    return [choice for choice, _ in wrong], [pick for _, pick in wrong]
+
+
+def _chart(altair: Any, values: dict[str, list[Row]]) -> Any:
+    points = []
+    for name, rows in values.items():
+        ordered = sorted(float(row["value"]) for row in rows)
+        points += [{"model": name, "value": value, "share": (n + 1) / len(ordered)} for n, value in enumerate(ordered)]
+    lines = altair.Chart(altair.Data(values=points)).mark_line(interpolate="step-after")
+    zero = altair.Chart(altair.Data(values=[{"zero": 0}])).mark_rule(strokeDash=[4, 3]).encode(x="zero:Q")
+    return (
+        lines.encode(
+            x=altair.X("value:Q", title="attribution to not"),
+            y=altair.Y("share:Q", axis=altair.Axis(format="%"), title="share of sentences below"),
+            color=altair.Color("model:N", sort=list(values), title=None),
+        )
+        + zero
+    ).properties(width=420, height=260)

@@ -1,0 +1,113 @@
+"""Which parts of speech a model compares (BiLRP paper, Figures 3 and 9)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from whyalike.analysis.interactions import Interactions
+from whyalike.analysis.section import Section
+from whyalike.analysis.study import Study
+from whyalike.render.scene import NEGATIVE, POSITIVE
+
+SHOWN = 14  # classes in a chart
+
+
+def by_tags(table: Interactions) -> pl.DataFrame:
+    """One row per two classes, in no order: how many word pairs, their sum and mean, the sums of positive and negative ones.
+
+    ``share`` and its parts are sums divided by the largest sum there is, as in the paper.
+    """
+    one, other = pl.col("left_pos"), pl.col("right_pos")
+    found = (
+        table.words.with_columns(first=pl.min_horizontal(one, other), second=pl.max_horizontal(one, other))
+        .group_by("first", "second")
+        .agg(
+            count=pl.len(),
+            total=pl.col("value").sum(),
+            positive=pl.col("value").clip(lower_bound=0).sum(),
+            negative=pl.col("value").clip(upper_bound=0).sum(),
+            mean=pl.col("value").mean(),
+        )
+        .collect()
+    )
+    largest = float(found["total"].abs().max() or 0) or 1.0  # type: ignore[arg-type]
+    return found.with_columns(
+        share=pl.col("total") / largest,
+        positive_share=pl.col("positive") / largest,
+        negative_share=pl.col("negative") / largest,
+    ).sort(["total", "first", "second"], descending=[True, False, False])
+
+
+def parts_of_speech(study: Study) -> Section:
+    found = {name: by_tags(table) for name, table in study.tables().items()}
+    says = []
+    for name, frame in found.items():
+        whole = float(frame["positive"].sum())
+        top = frame.head(3).rows(named=True)
+        listed = ", ".join(f"{row['first']}–{row['second']} {row['positive'] / whole:.0%}" for row in top)
+        says.append(f"{name} compares mostly {listed} of all positive relevance.")
+        same = float(frame.filter(pl.col("first") == pl.col("second"))["positive"].sum()) / whole
+        says.append(f"{name}: {same:.0%} of its positive relevance is between words of the same class.")
+    return Section(
+        "parts_of_speech",
+        "Parts of speech",
+        tuple(says),
+        {name: frame.rows(named=True) for name, frame in found.items()},
+        lambda altair: {
+            f"{number}-{kind}": _chart(altair, frame, f"{name}: {kind} relevance", kind)
+            for number, (name, frame) in enumerate(found.items())
+            for kind in ("summed", "mean")
+        },
+    )
+
+
+def _chart(altair: Any, frame: pl.DataFrame, title: str, kind: str) -> Any:
+    """A tile for every two classes: its upper triangle the positive part, its lower the negative one."""
+    classes = (
+        pl.concat([frame.select("positive", tag=pl.col(side)) for side in ("first", "second")])
+        .group_by("tag")
+        .agg(pl.col("positive").sum())
+        .sort("positive", descending=True)["tag"]
+        .to_list()[:SHOWN]
+    )
+    divide = pl.col("count") if kind == "mean" else pl.lit(1.0)
+    values = frame.filter(pl.col("first").is_in(classes) & pl.col("second").is_in(classes)).with_columns(
+        up=pl.col("positive") / divide, down=pl.col("negative") / divide
+    )
+    mirrored = values.rename({"first": "second", "second": "first"}).filter(pl.col("first") != pl.col("second"))
+    rows = pl.concat([values, mirrored.select(values.columns)])
+    limit = float(rows["up"].max() or 0) or 1.0  # type: ignore[arg-type]
+    step = 30
+    layers = []
+    for column, shape, colour in (
+        ("up", "M-1,-1L1,-1L-1,1Z", POSITIVE),
+        ("down", "M1,1L1,-1L-1,1Z", NEGATIVE),
+    ):
+        points = [
+            {"first": row["first"], "second": row["second"], "value": row[column] / limit, "pairs": row["count"]}
+            for row in rows.rows(named=True)
+        ]
+        layers.append(
+            altair.Chart(altair.Data(values=points))
+            .mark_point(shape=shape, size=(step - 2) ** 2, filled=True, opacity=1)
+            .encode(
+                x=altair.X("second:N", sort=classes, title=None, axis=altair.Axis(labelAngle=-45)),
+                y=altair.Y("first:N", sort=classes, title=None),
+                color=altair.Color(
+                    "value:Q",
+                    scale=altair.Scale(
+                        domain=[0, 1 if column == "up" else -1], range=["#ffffff", _rgb(colour)], interpolate="rgb"
+                    ),
+                    legend=altair.Legend(title="positive" if column == "up" else "negative", gradientLength=80),
+                ),
+                tooltip=["first:N", "second:N", altair.Tooltip("value:Q", format="+.3f"), "pairs:Q"],
+            )
+        )
+    chart = altair.layer(*layers).resolve_scale(color="independent")
+    return chart.properties(width=step * len(classes), height=step * len(classes), title=title)
+
+
+def _rgb(colour: tuple[int, int, int]) -> str:
+    return "rgb({},{},{})".format(*colour)

@@ -1,0 +1,193 @@
+"""One page about a model and a corpus: what it matches, what it ignores, where it and people part ways."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from whyalike.analysis.interactions import Interactions
+from whyalike.analysis.lexical import by_word, lexical
+from whyalike.analysis.models import models
+from whyalike.analysis.negation import negation, simple_negations
+from whyalike.analysis.parts_of_speech import parts_of_speech
+from whyalike.analysis.roles import has_roles, roles
+from whyalike.analysis.section import Section, to_page
+from whyalike.analysis.study import Study
+from whyalike.errors import BadInput
+from whyalike.front_door import explain
+from whyalike.render.html import fragment
+
+# Classes of words that say something; of all others the report says what they have in all.
+FAMILIES = {
+    "NOUN": "nouns",
+    "PROPN": "nouns",
+    "VERB": "verbs",
+    "ADJ": "adjectives",
+    "ADV": "adverbs",
+    "NUM": "numbers",
+    "PRON": "pronouns",
+}
+OTHERS = "function words and the rest"
+CONTENT = ("verbs", "adjectives", "adverbs", "numbers")
+ALONE = 0.5  # a family with more of all positive relevance than this is said to be matched alone
+FAILURES = 4  # of each kind
+FEW = 10  # occurrences from which a word counts in the report
+
+
+def by_family(table: Interactions) -> pl.DataFrame:
+    """The positive relevance between words of one family, as a share of all between words, beside its share of word pairs.
+
+    ``weight`` is the one divided by the other: how much more such a pair counts than a pair of any two words.
+    """
+    family = [
+        pl.col(f"{side}_pos").replace_strict(FAMILIES, default=OTHERS, return_dtype=pl.String).alias(side)
+        for side in ("left", "right")
+    ]
+    words = table.words.filter((pl.col("left_at") >= 0) & (pl.col("right_at") >= 0))
+    found = (
+        words.select(*family, positive=pl.col("value").clip(lower_bound=0))
+        .with_columns(
+            family=pl.when(pl.col("left") == pl.col("right")).then("left").otherwise(pl.lit("different families"))
+        )
+        .group_by("family")
+        .agg(count=pl.len(), positive=pl.col("positive").sum())
+        .collect()
+    )
+    share, pairs = (pl.col(name) / pl.col(name).sum() for name in ("positive", "count"))
+    return (
+        found.select("family", relevance=share, word_pairs=pairs)
+        .with_columns(weight=pl.col("relevance") / pl.col("word_pairs"))
+        .sort(["relevance", "family"], descending=[True, False])
+    )
+
+
+def at_a_glance(study: Study) -> Section:
+    """What to remember of the whole report."""
+    says, tables = [], {}
+    for name, table in study.tables().items():
+        frame = by_family(table)
+        share = {row["family"]: row["relevance"] for row in frame.rows(named=True)}
+        says.append(_verdict(name, share))
+        ignored = [family for family in CONTENT if share.get(family, 0.0) < 0.01]
+        if ignored:
+            says.append(
+                f"{name} all but ignores {' and '.join(ignored)}: each has less than 1 % of the positive relevance."
+            )
+        words = by_word(table, FEW)
+        words = words.filter(pl.col("pos").is_in(list(FAMILIES)))
+        if len(words) > 2 * FEW:
+            most, least = (", ".join(part["word"].to_list()) for part in (words.head(6), words.tail(6).reverse()))
+            says.append(
+                f"{name}: among words that meet themselves {FEW} times or more, it gives most to {most}; least to {least}."
+            )
+        pairs = table.pairs.select("matrix", "left_terms", "right_terms", "constant", "residual", "cut").collect()
+        rest = (pl.col("left_terms") + pl.col("right_terms") + pl.col("constant")).mean()
+        matrix, other, largest = pairs.select(pl.col("matrix").mean(), rest, pl.col("residual").abs().max()).row(0)
+        says.append(
+            f"{name}: pairs of words sum to {matrix:.2f} on average, what no word owns to {other:.2f}; "
+            f"at most {largest:.1e} of a score is left unexplained."
+        )
+        if cut := int((pairs["cut"] > 0).sum()):
+            says.append(f"{name} did not read all of {cut} pairs: their texts are longer than it reads.")
+        tables[name] = frame.rows(named=True)
+    return Section(
+        "at_a_glance", "At a glance", tuple(says), tables, lambda altair: {"families": _families(altair, tables)}
+    )
+
+
+def _verdict(name: str, share: dict[str, float]) -> str:
+    same = {family: part for family, part in share.items() if family in set(FAMILIES.values())}
+    first = max(same, key=lambda family: same[family])
+    others = sum(same.get(family, 0.0) for family in CONTENT if family != first)
+    if same[first] > ALONE and same[first] > 5 * others:
+        return (
+            f"{name} matches little but {first}: {same[first]:.0%} of its positive relevance is between {first}, "
+            f"{others:.0%} in all between {' or '.join(CONTENT)}."
+        )
+    return (
+        f"{name} matches {first} first ({same[first]:.0%} of its positive relevance), "
+        f"and other content words too ({others:.0%})."
+    )
+
+
+def failures(study: Study) -> Section:
+    """The pairs whose ranks by the model and by people lie furthest apart, explained."""
+    if study.labels is None:
+        raise BadInput("Without human scores there are no failures to show. Give scored pairs.")
+    says, tables, pictures = [], {}, {}
+    for name, table in study.tables().items():
+        pairs = table.pairs.collect()
+        gap = (pairs["score"].rank() - pairs["label"].rank()).to_numpy() / len(pairs)
+        order = np.argsort(gap)
+        chosen = {"too low": order[:FAILURES], "too high": order[::-1][:FAILURES]}
+        rows: list[dict[str, Any]] = []
+        for kind, numbers in chosen.items():
+            for number in numbers:
+                row = pairs.row(int(number), named=True)
+                if (gap[number] > 0) != (kind == "too high"):
+                    continue
+                rows.append({"kind": kind, **{key: row[key] for key in ("score", "label", "left", "right")}})
+                e = explain(
+                    row["left"],
+                    row["right"],
+                    encoder=study.encoders[name],
+                    method=study.method,
+                    layer=study.layer,
+                    unit=None,
+                    truncate=True,
+                ).by_word()
+                pictures[
+                    f"{name}, {kind}: score {row['score']:.2f}, people {row['label']:.2f} (pair {row['pair']})"
+                ] = fragment(e, compact=True)
+        tables[name] = rows
+        far = float(np.mean(np.abs(gap) > 0.3))
+        says.append(f"{name}: in {far:.0%} of the pairs its rank is more than 30 % of all ranks away from people's.")
+    return Section("failures", "Where model and people part ways", tuple(says), tables, html=pictures)
+
+
+def report(study: Study) -> list[Section]:
+    """All sections this corpus has material for."""
+    sections = [at_a_glance(study), parts_of_speech(study)]
+    if all(has_roles(table) for table in study.tables().values()):
+        sections.append(roles(study))
+    sections.append(lexical(study, FEW))
+    if simple_negations(study.texts):
+        sections.append(negation(study))
+    sections.append(models(study))
+    if study.labels is not None:
+        sections.append(failures(study))
+    return sections
+
+
+def report_page(study: Study, corpus: str) -> str:
+    """The whole report as one page that works from disk, offline."""
+    names = ", ".join(study.encoders)
+    caption = f"{len(study.pairs):,} pairs of {corpus} · {study.method if isinstance(study.method, str) else study.method.name}"
+    return to_page(report(study), f"What {names} matches", caption)
+
+
+def _families(altair: Any, tables: dict[str, list[dict[str, Any]]]) -> Any:
+    rows = [
+        {"model": name, "family": row["family"], "what": what, "share": row[column]}
+        for name, found in tables.items()
+        for row in found
+        for what, column in (("of the positive relevance", "relevance"), ("of all word pairs", "word_pairs"))
+    ]
+    order = list(dict.fromkeys(row["family"] for row in rows))
+    return (
+        altair.Chart(altair.Data(values=rows))
+        .mark_bar()
+        .encode(
+            y=altair.Y("family:N", sort=order, title=None),
+            yOffset=altair.YOffset("what:N", sort="descending"),
+            x=altair.X("share:Q", axis=altair.Axis(format="%"), title="between words of one family"),
+            color=altair.Color(
+                "what:N", title=None, sort="descending", scale=altair.Scale(range=["#b2182b", "#c8c8c8"])
+            ),
+            column=altair.Column("model:N", title=None),
+            tooltip=["family:N", "what:N", altair.Tooltip("share:Q", format=".1%")],
+        )
+        .properties(width=360, height=220)
+    )

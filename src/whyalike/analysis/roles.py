@@ -1,0 +1,83 @@
+"""Which syntactic roles the strongest attributions join (Siamese paper, Figure 6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from whyalike.analysis.interactions import Interactions
+from whyalike.analysis.section import Section
+from whyalike.analysis.study import Study
+from whyalike.errors import BadInput
+
+TOP = 0.1
+SHOWN = 16
+
+
+def has_roles(table: Interactions) -> bool:
+    """Whether the tagger was a parser."""
+    return bool(table.words.select((pl.col("left_role") != "").any()).collect().item())
+
+
+def by_roles(table: Interactions, top: float = TOP) -> pl.DataFrame:
+    """Among each pair's strongest share of word pairs: how often two roles meet, in no order."""
+    if not 0 < top <= 1:
+        raise BadInput(f"top is a share of a pair's attributions, above 0 and at most 1; got {top!r}.")
+    words = table.words.filter((pl.col("left_at") >= 0) & (pl.col("right_at") >= 0))
+    one, other = pl.col("left_role"), pl.col("right_role")
+    rank = pl.col("value").rank("ordinal", descending=True).over("pair")
+    strongest = words.filter(rank <= (pl.len().over("pair") * top).ceil())
+    found = (
+        strongest.with_columns(first=pl.min_horizontal(one, other), second=pl.max_horizontal(one, other))
+        .group_by("first", "second")
+        .agg(count=pl.len())
+        .collect()
+    )
+    if not has_roles(table):
+        raise BadInput("The tagger gives no relations between words. Use a parser, such as the tagger 'english'.")
+    return (
+        found.with_columns(share=pl.col("count") / pl.col("count").sum())
+        .sort(["count", "first", "second"], descending=[True, False, False])
+        .with_columns(rank=pl.int_range(1, pl.len() + 1))
+    )
+
+
+def roles(study: Study, top: float = TOP) -> Section:
+    found = {name: by_roles(table, top) for name, table in study.tables().items()}
+    says = []
+    for name, frame in found.items():
+        listed = ", ".join(
+            f"{row['first']}–{row['second']} {row['share']:.1%}" for row in frame.head(4).rows(named=True)
+        )
+        same = frame.filter(pl.col("first") == pl.col("second"))["share"].sum()
+        says.append(f"{name}: of the top {top:.0%} of attributions most join {listed}; {same:.0%} join the same role.")
+    return Section(
+        "roles",
+        "Syntactic roles",
+        tuple(says),
+        {name: frame.rows(named=True) for name, frame in found.items()},
+        lambda altair: {"shares": _chart(altair, found)},
+    )
+
+
+def _chart(altair: Any, found: dict[str, pl.DataFrame]) -> Any:
+    rows = [
+        {"roles": f"{row['first']}–{row['second']}", "share": row["share"], "model": name}
+        for name, frame in found.items()
+        for row in frame.rows(named=True)
+    ]
+    order = list(dict.fromkeys(row["roles"] for row in sorted(rows, key=lambda row: -float(row["share"]))))[:SHOWN]
+    shown = [row for row in rows if row["roles"] in order]
+    return (
+        altair.Chart(altair.Data(values=shown))
+        .mark_bar()
+        .encode(
+            y=altair.Y("roles:N", sort=order, title=None),
+            yOffset=altair.YOffset("model:N", sort=list(found)),
+            x=altair.X("share:Q", axis=altair.Axis(format="%"), title="share of the strongest attributions"),
+            color=altair.Color("model:N", sort=list(found), title=None),
+            tooltip=["roles:N", "model:N", altair.Tooltip("share:Q", format=".2%")],
+        )
+        .properties(width=420, height=max(200, 18 * len(order) * len(found)))
+    )

@@ -1,0 +1,84 @@
+"""What an analysis finds: sentences, tables, charts; on a page, in files, in the terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from whyalike.errors import MissingExtra
+from whyalike.render import page
+
+Row = dict[str, Any]
+Charts = Callable[[Any], Mapping[str, Any]]  # given altair, charts by name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Section:
+    """``says`` are its findings in sentences, the first the one to remember. Charts are drawn only when they are looked at."""
+
+    name: str
+    title: str
+    says: tuple[str, ...]
+    tables: Mapping[str, Sequence[Row]]
+    charts: Charts = lambda altair: {}
+    html: Mapping[str, str] = field(default_factory=dict)  # pictures of explanations, by their headings
+
+    def to_dict(self) -> dict[str, Any]:
+        tables = {name: [dict(row) for row in rows] for name, rows in self.tables.items()}
+        return {"analysis": self.name, "title": self.title, "says": list(self.says), "tables": tables}
+
+
+def to_page(sections: Sequence[Section], title: str, caption: str = "") -> str:
+    """One page with a part for each section: its sentences, its charts, its tables, which can be taken along."""
+    altair = page.chart_tools()
+    charts: dict[str, Any] = {}
+    parts = []
+    for section in sections:
+        drawn = {f"{section.name}-{name}": chart for name, chart in section.charts(altair).items()}
+        charts |= drawn
+        says = "".join(f"<li>{escape(sentence)}</li>" for sentence in section.says)
+        tables = "".join(
+            f"<h3>{escape(name)}</h3>{page.table(rows, name=f'{section.name}-{name}'.replace(' ', '-'))}"
+            for name, rows in section.tables.items()
+            if rows
+        )
+        pictures = "".join(f"<h3>{escape(name)}</h3>{picture}" for name, picture in section.html.items())
+        places = "".join(page.place(name) for name in drawn)
+        parts.append(
+            f'<h2 id="{escape(section.name)}">{escape(section.title)}</h2><ul class="says">{says}</ul>'
+            f'<div class="charts">{places}</div>{pictures}<details{" open" if not drawn else ""}>'
+            f"<summary>tables</summary>{tables}</details>"
+        )
+    contents = "".join(f'<a href="#{escape(each.name)}">{escape(each.title)}</a>' for each in sections)
+    head = f'<h1>{escape(title)}</h1><p class="caption">{escape(caption)}</p><nav>{contents if len(sections) > 1 else ""}</nav>'
+    return page.page(title, head + "".join(parts), charts)
+
+
+def save(section: Section, folder: str | os.PathLike[str], title: str) -> list[Path]:
+    """`NAME.json`, each table as Parquet, and, where altair is at hand, `NAME.html` and each chart as SVG and PNG."""
+    import polars as pl
+
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    written = [place / f"{section.name}.json"]
+    written[0].write_text(json.dumps(section.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    for name, rows in section.tables.items():
+        if rows:
+            written.append(place / f"{section.name}-{name.replace(' ', '-')}.parquet")
+            pl.DataFrame([dict(row) for row in rows], infer_schema_length=None).write_parquet(written[-1])
+    try:
+        drawn = section.charts(page.chart_tools())
+    except MissingExtra:
+        return written
+    written.append(place / f"{section.name}.html")
+    written[-1].write_text(to_page([section], section.title, title), encoding="utf-8")
+    for name, chart in drawn.items():
+        for kind in ("svg", "png"):
+            written.append(place / f"{section.name}-{name}.{kind}")
+            chart.save(written[-1], **({"scale_factor": 2} if kind == "png" else {}))
+    return written

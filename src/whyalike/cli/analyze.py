@@ -1,0 +1,291 @@
+"""``whyalike analyze`` and ``whyalike report``"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from whyalike.analysis import ANALYSES
+from whyalike.cli import given
+from whyalike.errors import BadInput, unknown
+
+if TYPE_CHECKING:
+    from whyalike.analysis.section import Section
+    from whyalike.analysis.study import Study
+    from whyalike.encoders.encoder import Encoder
+
+Data = Annotated[str, typer.Option(help="Pairs: a file, or a data set by name, such as `stsb-en-test` or `qqp`.")]
+Out = Annotated[
+    Path, typer.Option("--out", help="A folder for tables, charts and the page; a killed run goes on there.")
+]
+Models = Annotated[
+    list[str] | None,
+    typer.Option("--model", help="A Hugging Face name or a path; several are shown side by side. Can be repeated."),
+]
+Methods = Annotated[str, typer.Option(help="How to explain; `whyalike methods` lists them.")]
+Taggers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tagger",
+        help="english, german, russian, chinese, any spaCy pipeline, or a .conllu file; two where the sides differ.",
+    ),
+]
+Pairs = Annotated[int | None, typer.Option(help="Only so many pairs, spread evenly over the data.")]
+Column = Annotated[
+    list[str] | None,
+    typer.Option("--column", help="What your file calls a column, such as `left=question`. Can be repeated."),
+]
+Scores = Annotated[
+    str | None, typer.Option(help="The range of your file's scores, as in `0:5`; without it they are from 0 to 1.")
+]
+SHOWN = 12  # rows of a table in the terminal
+
+
+def command(
+    name: Annotated[str, typer.Argument(help=f"One of: {', '.join(each.replace('_', '-') for each in ANALYSES)}.")],
+    data: Data,
+    out: Out,
+    model: Models = None,
+    method: Methods = "bilrp",
+    layer: given.Layer = None,
+    tagger: Taggers = None,
+    pairs: Pairs = None,
+    column: Column = None,
+    scores: Scores = None,
+    translated: Annotated[
+        str | None, typer.Option(help="languages: the same pairs, row by row, in the second tagger's language.")
+    ] = None,
+    alone: Annotated[
+        list[str] | None, typer.Option(help="languages: a model of one language, as `german=PATH`. Can be repeated.")
+    ] = None,
+    choices: Annotated[
+        bool,
+        typer.Option("--choices", help="negation: also SemAntoNeg's paraphrases, from the folder of the data sets."),
+    ] = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", help="A parameter: `top=0.2` of roles, `least=10` of lexical, `positions=own` of references."
+        ),
+    ] = None,
+) -> None:
+    """Ask one question of a model over a corpus: a table, charts and a page.
+
+    Example: `whyalike analyze parts-of-speech --data stsb-en-test --pairs 200 --out pos`
+    """
+    chosen = name.replace("-", "_")
+    if chosen not in ANALYSES:
+        raise unknown("analysis", name, [each.replace("_", "-") for each in ANALYSES])
+    parameters = _parameters(chosen, settings)
+    from whyalike.cli.progress import loading, quiet_models
+
+    quiet_models()
+    with loading("Loading"):
+        from whyalike.analysis.section import save
+
+        if chosen == "languages":
+            study: Any = _bilingual(data, translated, out, model, alone, method, layer, tagger, pairs, column, scores)
+        else:
+            study = _study(data, out, model, method, layer, tagger, pairs, column, scores)
+        if choices and chosen == "negation":
+            from whyalike.analysis.negation import read_choices
+
+            parameters["choices"] = read_choices()
+    section = _run(chosen, study, parameters)
+    _show(section)
+    written = save(section, out, f"{data} · {method}")
+    Console(stderr=True, highlight=False).print(f"Written: {', '.join(map(str, written))}", markup=False)
+
+
+def report_command(
+    data: Data,
+    out: Out,
+    model: Models = None,
+    method: Methods = "bilrp",
+    layer: given.Layer = None,
+    tagger: Taggers = None,
+    pairs: Pairs = None,
+    column: Column = None,
+    scores: Scores = None,
+) -> None:
+    """Write one page about a model and a corpus: what it matches, what it ignores, where it and people part ways.
+
+    Example: `whyalike report --data stsb-en-test --pairs 300 --out about`
+    """
+    from whyalike.cli.progress import loading, quiet_models
+
+    quiet_models()
+    with loading("Loading"):
+        from whyalike.analysis.report import at_a_glance, report_page
+
+        study = _study(data, out, model, method, layer, tagger, pairs, column, scores)
+    text = report_page(study, data)
+    (out / "report.html").write_text(text, encoding="utf-8")
+    for sentence in at_a_glance(study).says:
+        typer.echo(sentence)
+    Console(stderr=True, highlight=False).print(f"Written: {out / 'report.html'}", markup=False)
+
+
+PARAMETERS: dict[str, dict[str, Any]] = {
+    "roles": {"top": float},
+    "lexical": {"least": int},
+    "references": {"reference": str, "positions": str},
+    "languages": {"example": int},
+    "negation": {"explained": int},
+}
+
+
+def _parameters(name: str, settings: list[str] | None) -> dict[str, Any]:
+    known, found = PARAMETERS.get(name, {}), {}
+    for each in settings or ():
+        key, _, value = each.partition("=")
+        if key not in known:
+            raise unknown(f"parameter of {name}", key, known or ("none",))
+        try:
+            found[key] = known[key](value)
+        except ValueError:
+            raise BadInput(f"{key} should be a {known[key].__name__}; got {value!r}.") from None
+    return found
+
+
+def _run(name: str, study: Any, parameters: dict[str, Any]) -> Section:
+    from importlib import import_module
+
+    function = getattr(import_module(f"whyalike.analysis.{name}"), name)
+    section: Section = function(study, **parameters)
+    return section
+
+
+def _study(
+    data: str,
+    out: Path,
+    model: list[str] | None,
+    method: str,
+    layer: int | None,
+    tagger: list[str] | None,
+    pairs: int | None,
+    column: list[str] | None,
+    scores: str | None,
+) -> Study:
+    from whyalike.analysis.annotate import tagger as named
+    from whyalike.analysis.study import Study
+
+    texts, labels = _pairs(data, column, scores, pairs)
+    taggers = [named(each) for each in tagger or ["english"]]
+    if len(taggers) > 2:
+        raise BadInput(f"There are two sides; got {len(taggers)} taggers.")
+    return Study(
+        pairs=texts,
+        labels=labels,
+        encoders=_encoders(model),
+        folder=out,
+        tagger=taggers[0] if len(taggers) == 1 else (taggers[0], taggers[1]),
+        method=method,
+        layer=layer,
+    )
+
+
+def _bilingual(
+    data: str,
+    translated: str | None,
+    out: Path,
+    model: list[str] | None,
+    alone: list[str] | None,
+    method: str,
+    layer: int | None,
+    tagger: list[str] | None,
+    pairs: int | None,
+    column: list[str] | None,
+    scores: str | None,
+) -> Any:
+    from whyalike.analysis.annotate import tagger as named
+    from whyalike.analysis.languages import Bilingual
+    from whyalike.encoders.load import load_encoder
+
+    if translated is None or not tagger or len(tagger) != 2:
+        raise BadInput("languages needs --translated and two --tagger, such as --tagger english --tagger german.")
+    both = {
+        language: _pairs(source, column, scores, None)
+        for language, source in zip(tagger, (data, translated), strict=True)
+    }
+    labels = both[tagger[0]][1]
+    if labels is None:
+        raise BadInput(f"{data} has no scores; languages compares models with people's.")
+    given_alone = dict(each.partition("=")[::2] for each in alone or ())
+    if not given_alone.keys() <= set(tagger):
+        raise unknown("language", next(iter(given_alone.keys() - set(tagger))), tagger)
+    return Bilingual(
+        pairs={language: texts for language, (texts, _) in both.items()},
+        labels=labels,
+        taggers={language: named(language) for language in tagger},
+        multi=load_encoder(model[0] if model else None),
+        mono={language: load_encoder(path or None) for language, path in given_alone.items()},
+        folder=out,
+        method=method,
+        layer=layer,
+        explained=pairs,
+    )
+
+
+def _pairs(
+    data: str, column: list[str] | None, scores: str | None, count: int | None
+) -> tuple[list[tuple[str, str]], list[float] | None]:
+    import numpy as np
+
+    from whyalike.data_sets import has_scores, read_scored_pairs, read_table
+
+    columns = given.columns(column)
+    labels: list[float] | None = None
+    if has_scores(data, columns):
+        texts, labels = read_scored_pairs(data, columns=columns, scores=_range(scores))
+    else:
+        texts = [(row["left"], row["right"]) for row in read_table(data, ("left", "right"), columns).rows]
+    if count is None:
+        return texts, labels
+    if count < 1:
+        raise BadInput(f"The number of pairs should be above 0; got {count}.")
+    numbers = np.linspace(0, len(texts) - 1, min(count, len(texts))).round().astype(int)
+    return [texts[number] for number in numbers], None if labels is None else [labels[number] for number in numbers]
+
+
+def _range(scores: str | None) -> tuple[float, float] | None:
+    if scores is None:
+        return None
+    try:
+        lowest, highest = (float(each) for each in scores.split(":"))
+    except ValueError:
+        raise BadInput(f"--scores should be the lowest and the highest score, as in 0:5; got {scores!r}.") from None
+    return lowest, highest
+
+
+def _encoders(names: list[str] | None) -> dict[str, Encoder]:
+    from whyalike.encoders.load import load_encoder
+
+    loaded = [load_encoder(name) for name in names] if names else [load_encoder()]
+    shown = [Path(encoder.record.name).name for encoder in loaded]
+    return {
+        name if shown.count(name) == 1 else f"{name} ({number})": encoder
+        for number, (name, encoder) in enumerate(zip(shown, loaded, strict=True), 1)
+    }
+
+
+def _show(section: Section) -> None:
+    from whyalike.render.page import columns_of, shown
+
+    console = Console(highlight=False)
+    console.print(section.title, style="bold")
+    for sentence in section.says:
+        console.print(f"· {sentence}", markup=False)
+    for name, rows in section.tables.items():
+        table = Table(title=name, title_justify="left", box=None)
+        for column in columns_of(rows):
+            table.add_column(column.replace("_", " "), overflow="ellipsis", max_width=40)
+        for row in rows[:SHOWN]:
+            table.add_row(*(shown(row.get(column)) for column in columns_of(rows)))
+        console.print(table)
+        if len(rows) > SHOWN:
+            console.print(f"  … {len(rows) - SHOWN} more in the files", style="dim", markup=False)

@@ -1,0 +1,353 @@
+"""The table of interactions, and every analysis with tables checked by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import whyalike
+from tests.families import LEFT, RIGHT, tiny_encoder
+from whyalike.analysis import ANALYSES
+from whyalike.analysis import interactions as module
+from whyalike.analysis.adjectives import TRIPLETS, adjectives, attributions_to_adjectives
+from whyalike.analysis.annotate import tagger
+from whyalike.analysis.interactions import ASKED, Interactions, interactions, read_interactions
+from whyalike.analysis.languages import Bilingual, languages
+from whyalike.analysis.lexical import by_word, lexical
+from whyalike.analysis.models import errors_by_level, models, strongest
+from whyalike.analysis.negation import Choice, attributions_to_not, chosen, negation, read_choices, simple_negations
+from whyalike.analysis.parts_of_speech import by_tags, parts_of_speech
+from whyalike.analysis.references import embeddings_and_references, references
+from whyalike.analysis.report import by_family, failures, report_page
+from whyalike.analysis.roles import by_roles, roles
+from whyalike.analysis.section import save
+from whyalike.analysis.study import Study
+from whyalike.cli import app
+from whyalike.errors import BadInput, DamagedFile
+
+PAIRS = [
+    (LEFT, RIGHT),
+    ("The man does not play.", "A child plays the piano in the old house."),
+    ("A dog doesn't run, and walks over the river.", "The dog runs over the river."),
+    ("the dog runs", "the dog is not old"),
+]
+LABELS = [0.9, 0.1, 0.6, 0.3]
+
+
+@pytest.fixture(scope="module")
+def encoder() -> whyalike.Encoder:
+    return tiny_encoder("bert")
+
+
+@pytest.fixture
+def study(encoder: whyalike.Encoder, tmp_path: Path) -> Study:
+    return Study(
+        pairs=PAIRS,
+        labels=LABELS,
+        encoders={"tiny": encoder},
+        folder=tmp_path / "study",
+        tagger=tagger("english"),
+        progress=False,
+    )
+
+
+COLUMNS = ("pair", "left", "left_at", "left_pos", "left_role", "right", "right_at", "right_pos", "right_role", "value")
+# pair, left word with place, class and role, right word likewise, value
+BY_HAND = [
+    (0, "Cats", 0, "NOUN", "nsubj", "cats", 0, "NOUN", "nsubj", 0.5),
+    (0, "Cats", 0, "NOUN", "nsubj", "sleep", 1, "VERB", "root", 0.1),
+    (0, "run", 1, "VERB", "root", "cats", 0, "NOUN", "nsubj", -0.2),
+    (0, "run", 1, "VERB", "root", "sleep", 1, "VERB", "root", 0.3),
+    (0, "[CLS]", -1, "[CLS]", "", "[CLS]", -1, "[CLS]", "", 0.05),
+    (1, "cats", 0, "NOUN", "nsubj", "cats", 0, "NOUN", "nsubj", 0.1),
+    (1, "cats", 0, "NOUN", "nsubj", "now", 1, "ADV", "advmod", 0.0),
+    (1, "[CLS]", -1, "[CLS]", "", "[CLS]", -1, "[CLS]", "", 0.15),
+]
+
+
+@pytest.fixture
+def by_hand(tmp_path: Path) -> Interactions:
+    pl.DataFrame(BY_HAND, schema=list(COLUMNS), orient="row").write_parquet(tmp_path / "words-00000000.parquet")
+    pairs = [
+        {"pair": 0, "left": "Cats run", "right": "cats sleep", "score": 0.8, "label": 0.5},
+        {"pair": 1, "left": "cats", "right": "cats now", "score": 0.2, "label": 0.3},
+    ]
+    pl.DataFrame(pairs).write_parquet(tmp_path / "pairs-00000000.parquet")
+    return Interactions(tmp_path, {"model": "by hand", "pairs": 2})
+
+
+def test_every_pairs_rows_sum_to_its_matrix(study: Study, encoder: whyalike.Encoder) -> None:
+    table = study.tables()["tiny"]
+    sums = table.words.group_by("pair").agg(pl.col("value").sum()).sort("pair").collect()["value"].to_numpy()
+    rows = table.pairs.sort("pair").collect()
+    np.testing.assert_allclose(sums, rows["matrix"].to_numpy(), atol=1e-9)
+    assert rows["label"].to_list() == LABELS
+    assert rows["residual"].abs().max() < 1e-9
+    for (left, right), row in zip(PAIRS, rows.rows(named=True), strict=True):
+        e = whyalike.explain(left, right, encoder=encoder)
+        assert row["score"] == pytest.approx(e.score)
+        assert row["left_terms"] == pytest.approx(e.left_terms.sum())
+    words = table.words.filter(pl.col("pair") == 2).collect()
+    assert {"does", "n't"} <= set(words["left"])
+    assert {"[CLS]", "[SEP]"} <= set(words["left_pos"])
+    assert words.filter(pl.col("left") == "[CLS]")["left_at"].unique().to_list() == [-1]
+
+
+def test_a_killed_run_goes_on_and_ends_with_the_same_rows(
+    study: Study, encoder: whyalike.Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "TOGETHER", 2)
+    whole = study.tables()["tiny"].words.collect()
+
+    def make() -> Interactions:
+        return interactions(
+            PAIRS, tmp_path / "b", encoder=encoder, tagger=tagger("english"), labels=LABELS, progress=False
+        )
+
+    real, written = module._write, []
+
+    def dying(place: Path, start: int, *rest: Any) -> None:
+        if written:
+            raise KeyboardInterrupt
+        written.append(start)
+        real(place, start, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_write", dying)
+        with pytest.raises(KeyboardInterrupt):
+            make()
+    with pytest.raises(DamagedFile, match="pairs from 2 on are missing"):
+        read_interactions(tmp_path / "b")
+    asked: list[int] = []
+    monkeypatch.setattr(module, "_write", lambda place, start, *rest: (asked.append(start), real(place, start, *rest)))
+    assert make().words.collect().equals(whole)
+    assert asked == [2]  # what was finished is not done again
+    assert read_interactions(tmp_path / "b").asked["pairs"] == len(PAIRS)
+
+
+def test_a_table_is_not_taken_up_for_other_pairs(study: Study, encoder: whyalike.Encoder) -> None:
+    folder = study.tables()["tiny"].folder
+    with pytest.raises(BadInput, match="asked for differently: pairs was 4, now 1"):
+        interactions(PAIRS[:1], folder, encoder=encoder, tagger=tagger("english"))
+    (folder / ASKED).unlink()
+    with pytest.raises(BadInput, match="holds something else"):
+        interactions(PAIRS, folder, encoder=encoder, tagger=tagger("english"))
+    with pytest.raises(BadInput, match="holds no table"):
+        read_interactions(folder)
+    with pytest.raises(BadInput, match="4 pairs, but 1 labels"):
+        interactions(PAIRS, folder, encoder=encoder, tagger=tagger("english"), labels=[1.0])
+
+
+def test_parts_of_speech_by_hand(by_hand: Interactions) -> None:
+    found = {(row["first"], row["second"]): row for row in by_tags(by_hand).rows(named=True)}
+    nouns = found["NOUN", "NOUN"]
+    assert (nouns["count"], nouns["total"], nouns["mean"], nouns["share"]) == (2, 0.6, 0.3, 1.0)
+    mixed = found["NOUN", "VERB"]  # in no order: 0.1 one way, -0.2 the other
+    assert mixed["count"] == 2
+    assert mixed["positive"] == pytest.approx(0.1)
+    assert mixed["negative"] == pytest.approx(-0.2)
+    assert mixed["share"] == pytest.approx(-0.1 / 0.6)
+    assert found["[CLS]", "[CLS]"]["total"] == pytest.approx(0.2)
+
+
+def test_roles_by_hand(by_hand: Interactions) -> None:
+    found = by_roles(by_hand, top=0.5).rows(named=True)  # two of four word pairs of the first, one of two of the second
+    assert [(row["first"], row["second"], row["count"]) for row in found] == [
+        ("nsubj", "nsubj", 2),
+        ("root", "root", 1),
+    ]
+    assert found[0]["share"] == pytest.approx(2 / 3)
+    with pytest.raises(BadInput, match="top is a share"):
+        by_roles(by_hand, top=0)
+
+
+def test_words_that_meet_themselves_by_hand(by_hand: Interactions) -> None:
+    found = {row["word"]: row for row in by_word(by_hand, least=2).rows(named=True)}
+    assert found["cats"]["mean"] == pytest.approx(0.3)
+    assert found["cats"]["deviation"] == pytest.approx(np.std([0.5, 0.1], ddof=1))
+    assert found["cats"]["rank"] == 1
+    assert found["[CLS]"]["rank"] == 2
+    assert by_word(by_hand, least=3).is_empty()
+
+
+def test_errors_and_strongest_words_by_hand(by_hand: Interactions) -> None:
+    found = errors_by_level(by_hand).rows(named=True)
+    assert [(row["level"], row["pairs"]) for row in found] == [("0.2 to 0.4", 1), ("0.4 to 0.6", 1)]
+    assert found[1]["error"] == pytest.approx(0.09)
+    assert found[0]["too_high"] == pytest.approx(-0.1)
+    assert strongest(by_hand, "highest", 2).rows() == [("cats", "cats", 0.5, 1), ("run", "sleep", 0.3, 1)]
+    assert strongest(by_hand, "lowest", 1).rows() == [("cats", "cats", 0.1, 1)]
+
+
+def test_families_by_hand(by_hand: Interactions) -> None:
+    found = {row["family"]: row for row in by_family(by_hand).rows(named=True)}
+    assert found["nouns"]["relevance"] == pytest.approx(0.6)  # 0.6 of 1.0 between words
+    assert found["nouns"]["word_pairs"] == pytest.approx(2 / 6)
+    assert found["verbs"]["relevance"] == pytest.approx(0.3)
+    assert found["different families"]["relevance"] == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("text", "without"),
+    [
+        ("He is not tall.", "He is tall."),
+        ("Not bad at all.", "bad at all."),
+        ("He isn't tall.", None),
+        ("It is not, and not ever.", None),
+        ("There is no way it is not true.", None),
+        ("A knot is noted.", None),
+        ("Is it not", None),
+    ],
+)
+def test_a_simple_not_is_taken_out(text: str, without: str | None) -> None:
+    assert [each.without for each in simple_negations([text])] == ([] if without is None else [without])
+
+
+def test_what_not_adds_is_its_row(encoder: whyalike.Encoder) -> None:
+    (found,) = simple_negations(["the dog is not old"])
+    (row,) = attributions_to_not([found], encoder, "bilrp", None, progress=False)
+    e = whyalike.explain("the dog is not old", "the dog is old", encoder=encoder).by_word()
+    number = e.left.labels.index("not")
+    assert row["value"] == pytest.approx(e.matrix[number].sum())
+    assert row["relative"] == pytest.approx(abs(e.matrix[number].sum()) / abs(e.score))
+
+
+def test_the_most_similar_sentence_is_chosen(encoder: whyalike.Encoder, tmp_path: Path) -> None:
+    choices = [Choice(LEFT, ("dog", LEFT, "house"), 1), Choice(RIGHT, (RIGHT, "the", "a"), 2)]
+    assert chosen(choices, encoder) == [1, 0]
+    path = tmp_path / "choices.jsonl"
+    path.write_text(json.dumps({"input": "a", "sentences": ["b"], "label": 3}), encoding="utf-8")
+    with pytest.raises(BadInput, match="Row 1 of choices.jsonl"):
+        read_choices(path)
+
+
+def test_adjectives_are_compared_at_their_place(encoder: whyalike.Encoder) -> None:
+    rows = attributions_to_adjectives(encoder, "bilrp", None, progress=False)
+    assert len(rows) == 2 * len(TRIPLETS) == 46
+    row = next(row for row in rows if (row["anchor"], row["other"]) == ("old", "young"))
+    e = whyalike.explain("This house is old.", "This house is young.", encoder=encoder).by_word()
+    assert row["kind"] == "opposite"
+    assert row["value"] == pytest.approx(e.matrix[e.left.labels.index("old"), e.right.labels.index("young")])
+    with pytest.raises(BadInput, match="one place"):
+        attributions_to_adjectives(encoder, "bilrp", None, template="no place")
+
+
+def test_references_are_those_of_integrated_jacobians(encoder: whyalike.Encoder) -> None:
+    own, neutral = embeddings_and_references(encoder, [LEFT, "dog"], "pad", "own", progress=False)
+    method = whyalike.IntegratedJacobians(layer=encoder.layers)
+    parts = method.contributions(encoder, [LEFT, "dog"])
+    for number, part in enumerate(parts):
+        np.testing.assert_allclose(own[number], part.embedding, atol=1e-9)
+        np.testing.assert_allclose(neutral[number], part.remainder, atol=1e-6)
+
+
+SECTIONS = {
+    "parts_of_speech": parts_of_speech,
+    "roles": roles,
+    "negation": lambda study: negation(study, choices=[Choice(RIGHT, (RIGHT, LEFT), 1)]),
+    "adjectives": adjectives,
+    "lexical": lambda study: lexical(study, 1),
+    "models": models,
+    "references": references,
+}
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_every_analysis_gives_sentences_tables_and_charts(name: str, study: Study, tmp_path: Path) -> None:
+    section = SECTIONS[name](study)
+    assert section.name == name
+    assert section.says
+    assert any(section.tables.values())
+    written = save(section, tmp_path / "out", "<b>tiny</b>")
+    kinds = {path.suffix for path in written}
+    assert kinds == {".json", ".parquet", ".html", ".svg", ".png"}
+    page = (tmp_path / "out" / f"{name}.html").read_text(encoding="utf-8")
+    assert "<b>tiny</b>" not in page
+    assert section.says[0].split(":")[0] in page
+    assert json.loads(written[0].read_text(encoding="utf-8"))["says"] == list(section.says)
+
+
+def test_two_models_are_shown_beside_each_other(study: Study, tmp_path: Path) -> None:
+    other = tiny_encoder("bert", seed=1)
+    both = Study(PAIRS, {**study.encoders, "second": other}, tmp_path / "two", study.tagger, LABELS, progress=False)
+    assert {name.split(":")[0] for name in lexical(both, 1).tables} == {"tiny", "second", "tiny beside second"}
+    assert list(roles(both).tables) == ["tiny", "second"]
+
+
+def test_languages_are_compared_alone_and_mixed(encoder: whyalike.Encoder, tmp_path: Path) -> None:
+    study = Bilingual(
+        pairs={"english": PAIRS, "german": [(right, left) for left, right in PAIRS]},
+        labels=LABELS,
+        taggers={"english": tagger("english"), "german": tagger("german")},
+        multi=encoder,
+        mono={"english": encoder},
+        folder=tmp_path,
+        progress=False,
+    )
+    assert study.settings["english–german"][0] == (LEFT, LEFT)
+    section = languages(study)
+    rows = section.tables["correlation with people"]
+    assert [(row["setting"], row["model"]) for row in rows] == [
+        ("english–english", "multilingual"),
+        ("english–english", "monolingual"),
+        ("german–german", "multilingual"),
+        ("english–german", "multilingual"),
+    ]
+    assert rows[0]["spearman"] == rows[1]["spearman"] == pytest.approx(rows[2]["spearman"])
+    assert len(section.html) == 3
+    save(section, tmp_path / "out", "two languages")
+
+
+def test_a_report_is_one_page_that_escapes_its_texts(encoder: whyalike.Encoder, tmp_path: Path) -> None:
+    pairs = [*PAIRS, ("<script>alert(1)</script> the dog", "the dog")]
+    study = Study(pairs, {"tiny": encoder}, tmp_path, tagger("english"), [*LABELS, 0.0], progress=False)
+    page = report_page(study, "our own")
+    for title in ("At a glance", "Parts of speech", "Syntactic roles", "Negation", "Where model and people part ways"):
+        assert title in page
+    assert "<script>alert" not in page
+    assert "http" not in page.split("</style>")[0]
+    with pytest.raises(BadInput, match="Without human scores"):
+        failures(Study(pairs, {"tiny": encoder}, tmp_path / "b", tagger("english"), progress=False))
+
+
+def test_the_commands_analyse_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text(
+        "left,right,score\nThe dog runs.,A dog walks.,4\nA cat sleeps.,The dog runs.,1\nHe is not old.,He is old.,2\n"
+    )
+    common = ["--data", str(path), "--scores", "0:5", "--out", str(tmp_path / "out")]
+    ran = CliRunner().invoke(app, ["analyze", "parts-of-speech", *common], catch_exceptions=False)
+    assert "NOUN–NOUN" in ran.stdout
+    assert (tmp_path / "out" / "parts_of_speech.html").is_file()
+    ran = CliRunner().invoke(app, ["report", *common], catch_exceptions=False)
+    assert "matches" in ran.stdout
+    assert (tmp_path / "out" / "report.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["analyze", "sentiment"], "no analysis 'sentiment'. Known: parts-of-speech"),
+        (["analyze", "roles", "--set", "least=3"], "no parameter of roles 'least'. Known: top"),
+        (["analyze", "roles", "--set", "top=most"], "top should be a float"),
+        (["analyze", "roles", "--scores", "five"], "should be the lowest and the highest"),
+        (["analyze", "roles", "--pairs", "0"], "should be above 0"),
+        (["analyze", "roles", "--tagger", "english", "--tagger", "english", "--tagger", "german"], "two sides; got 3"),
+        (["analyze", "languages"], "needs --translated and two --tagger"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(arguments: list[str], message: str, tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text("left,right,score\nThe dog runs.,A dog walks.,1\n")
+    ran = CliRunner().invoke(app, [*arguments, "--data", str(path), "--out", str(tmp_path / "out")])
+    assert message in str(ran.exception)
+
+
+def test_every_analysis_is_listed() -> None:
+    assert set(ANALYSES) == {*SECTIONS, "languages"}

@@ -1,0 +1,156 @@
+"""Taggers: words by character offsets, roles as Universal Dependencies names them, gold from CoNLL-U."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.families import tiny_encoder
+from whyalike.analysis.annotate import LANGUAGES, tagger
+from whyalike.analysis.conllu import read_conllu
+from whyalike.analysis.relations import raised, universal
+from whyalike.analysis.words import Tagged
+from whyalike.errors import BadInput
+
+TEXTS = {
+    "english": "The cat doesn't sleep on the state-of-the-art sofa 🐱.",
+    "german": "Die Katze schläft nicht im Haus.",
+    "russian": "Кошка не спит на диване.",
+    "chinese": "猫在沙发上睡觉。",
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_words_are_the_texts_own_characters_in_order(language: str) -> None:
+    text = TEXTS[language]
+    (words,) = tagger(language)([text])
+    assert all(text[word.start : word.end] == word.text for word in words)
+    covered = [place for word in words for place in range(word.start, word.end)]
+    assert covered == sorted(set(covered))  # every character once
+    assert {place for place in covered if not text[place].isspace()} == {
+        place for place, character in enumerate(text) if not character.isspace()
+    }
+    assert "NOUN" in {word.pos for word in words}
+    assert tagger(language)([""]) == [[]]
+
+
+@pytest.mark.parametrize(
+    ("language", "word", "pos"),
+    [
+        ("english", "cat", "NOUN"),
+        ("english", "n't", "PART"),
+        ("german", "Katze", "NOUN"),
+        ("german", "nicht", "PART"),
+        ("russian", "спит", "VERB"),
+        ("chinese", "沙发", "NOUN"),
+        ("chinese", "。", "PUNCT"),
+    ],
+)
+def test_tags_are_universal(language: str, word: str, pos: str) -> None:
+    (words,) = tagger(language)([TEXTS[language]])
+    assert {each.text: each.pos for each in words}[word] == pos
+
+
+def relations(text: str) -> dict[str, tuple[str, str]]:
+    (words,) = tagger("english")([text])
+    return {word.text: (word.relation, words[word.head].text if word.head >= 0 else "") for word in words}
+
+
+def test_an_object_takes_its_prepositions_place() -> None:
+    found = relations("The dog sleeps on the sofa of my sister.")
+    assert found["dog"] == ("nsubj", "sleeps")
+    assert found["sofa"] == ("obl", "sleeps")
+    assert found["on"] == ("case", "sofa")
+    assert found["sister"] == ("nmod", "sofa")
+    assert found["sleeps"] == ("root", "")
+
+
+def test_what_is_said_takes_the_copulas_place() -> None:
+    found = relations("My sister is a doctor.")
+    assert found["doctor"] == ("root", "")
+    assert found["is"] == ("cop", "doctor")
+    assert found["sister"] == ("nsubj", "doctor")
+    assert relations("She wants to read.")["to"][0] == "mark"
+
+
+def test_coordinated_and_compound_words_have_the_role_of_their_phrase() -> None:
+    words = [
+        Tagged(0, 4, "cats", "NOUN", "nsubj", 3),
+        Tagged(5, 8, "and", "CCONJ", "cc", 2),
+        Tagged(9, 13, "dogs", "NOUN", "conj", 0),
+        Tagged(14, 18, "play", "VERB", "root", -1),
+        Tagged(19, 23, "foot", "NOUN", "compound", 5),
+        Tagged(24, 28, "ball", "NOUN", "obj", 3),
+    ]
+    assert raised(words) == ["nsubj", "cc", "nsubj", "root", "obj", "obj"]
+    circle = [Tagged(0, 1, "a", "X", "conj", 1), Tagged(1, 2, "b", "X", "conj", 0)]
+    assert raised(circle) == ["conj", "conj"]
+    assert universal([Tagged(0, 2, "go", "VERB", "root", -1)]) == [Tagged(0, 2, "go", "VERB", "root", -1)]
+
+
+GOLD = """# sent_id = 1
+# text = Im Haus schläft sie.
+1-2\tIm\t_\t_\t_\t_\t_\t_\t_\t_
+1\tIn\tin\tADP\t_\t_\t3\tcase\t_\t_
+2\tdem\tder\tDET\t_\t_\t3\tdet\t_\t_
+3\tHaus\tHaus\tNOUN\t_\t_\t4\tobl:arg\t_\t_
+4\tschläft\tschlafen\tVERB\t_\t_\t0\troot\t_\t_
+5\tsie\tsie\tPRON\t_\t_\t4\tnsubj\t_\tSpaceAfter=No
+6\t.\t.\tPUNCT\t_\t_\t4\tpunct\t_\t_
+
+"""
+
+
+def test_gold_words_that_share_characters_share_their_span(tmp_path: Path) -> None:
+    path = tmp_path / "gold.conllu"
+    path.write_text(GOLD, encoding="utf-8")
+    (words,) = tagger(path)(["Im Haus schläft sie."])
+    assert [(word.start, word.end) for word in words] == [(0, 2), (0, 2), (3, 7), (8, 15), (16, 19), (19, 20)]
+    assert words[2] == Tagged(3, 7, "Haus", "NOUN", "obl", 3)
+    side = tiny_encoder("bert").read(["Im Haus schläft sie."])[0].side
+    shares = side.shares([(word.start, word.end) for word in words])
+    own = [index for index, kind in enumerate(side.kinds) if kind == "text"]
+    np.testing.assert_allclose(shares[own].sum(1), 1.0)
+    np.testing.assert_allclose(shares[own[0], :2], 0.5)
+    with pytest.raises(BadInput, match="no annotation of the text 'Other'"):
+        tagger(path)(["Other"])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("1\tIn\n\n", "Sentence 1 of gold.conllu has no '# text ='"),
+        (GOLD.replace("\tHaus\tHaus", "\tHof\tHof"), "'Hof' is not in its text"),
+    ],
+)
+def test_damaged_gold_is_refused(content: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "gold.conllu"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(BadInput, match=message):
+        read_conllu(path)
+
+
+def test_a_tagger_that_is_none_names_those_there_are() -> None:
+    with pytest.raises(BadInput, match="no tagger or spaCy pipeline 'klingon'. Known: english, german"):
+        tagger("klingon")
+    with pytest.raises(BadInput, match="There is no file"):
+        tagger("nowhere.conllu")
+
+
+PIECES = st.sampled_from(
+    ["don't", "state-of-the-art", "🐱👍🏽", "猫", "naïve", "it's", "unbelievably", "(so)", "3.5%", "x"]
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(PIECES, min_size=1, max_size=6))
+def test_every_token_is_shared_out_once_among_words(pieces: list[str]) -> None:
+    text = " ".join(pieces)
+    side = tiny_encoder("bert").read([text])[0].side
+    (words,) = tagger("english")([text])
+    shares = side.shares([(word.start, word.end) for word in words])
+    np.testing.assert_allclose(shares.sum(1), [float(kind == "text") for kind in side.kinds])
