@@ -24,7 +24,7 @@ from whyalike.analysis.models import errors_by_level, models, strongest
 from whyalike.analysis.negation import Choice, attributions_to_not, chosen, negation, read_choices, simple_negations
 from whyalike.analysis.parts_of_speech import by_tags, parts_of_speech
 from whyalike.analysis.references import embeddings_and_references, references
-from whyalike.analysis.report import by_family, failures, report_page
+from whyalike.analysis.report import _verdict, by_family, failures, report_page
 from whyalike.analysis.roles import by_roles, roles
 from whyalike.analysis.section import save
 from whyalike.analysis.study import Study
@@ -191,6 +191,24 @@ def test_families_by_hand(by_hand: Interactions) -> None:
     assert found["nouns"]["word_pairs"] == pytest.approx(2 / 6)
     assert found["verbs"]["relevance"] == pytest.approx(0.3)
     assert found["different families"]["relevance"] == pytest.approx(0.1)
+
+
+def families(**weights: float) -> pl.DataFrame:
+    rows = [
+        {"family": name, "relevance": weight * 0.1, "word_pairs": 0.1, "weight": weight}
+        for name, weight in weights.items()
+    ]
+    return pl.DataFrame(rows)
+
+
+def test_a_model_that_matches_little_but_nouns_is_said_to() -> None:
+    assert _verdict("it", families(nouns=6.0, verbs=1.0, adjectives=2.0)).startswith("it matches little but nouns")
+    assert "two other content words of one kind 1.5 times" in _verdict(
+        "it", families(nouns=6.0, verbs=1.0, adjectives=2.0)
+    )
+    assert "other content words too" in _verdict("it", families(nouns=6.0, verbs=5.0))
+    assert _verdict("it", families(verbs=2.0)).startswith("it matches verbs")
+    assert "no two content words" in _verdict("it", families(pronouns=2.0))
 
 
 @pytest.mark.parametrize(

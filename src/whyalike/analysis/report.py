@@ -30,8 +30,9 @@ FAMILIES = {
     "PRON": "pronouns",
 }
 OTHERS = "function words and the rest"
+NOUNS = "nouns"
 CONTENT = ("verbs", "adjectives", "adverbs", "numbers")
-ALONE = 0.5  # a family with more of all positive relevance than this is said to be matched alone
+ALONE = 2.0  # a family that counts so many times as much as the others is said to be matched alone
 FAILURES = 4  # of each kind
 FEW = 10  # occurrences from which a word counts in the report
 
@@ -68,13 +69,10 @@ def at_a_glance(study: Study) -> Section:
     says, tables = [], {}
     for name, table in study.tables().items():
         frame = by_family(table)
-        share = {row["family"]: row["relevance"] for row in frame.rows(named=True)}
-        says.append(_verdict(name, share))
-        ignored = [family for family in CONTENT if share.get(family, 0.0) < 0.01]
+        says.append(_verdict(name, frame))
+        ignored = [row["family"] for row in frame.rows(named=True) if row["family"] in CONTENT and row["weight"] < 1]
         if ignored:
-            says.append(
-                f"{name} all but ignores {' and '.join(ignored)}: each has less than 1 % of the positive relevance."
-            )
+            says.append(f"{name} ignores {' and '.join(ignored)}: two of them count no more than any two words.")
         words = by_word(table, FEW)
         words = words.filter(pl.col("pos").is_in(list(FAMILIES)))
         if len(words) > 2 * FEW:
@@ -97,19 +95,22 @@ def at_a_glance(study: Study) -> Section:
     )
 
 
-def _verdict(name: str, share: dict[str, float]) -> str:
-    same = {family: part for family, part in share.items() if family in set(FAMILIES.values())}
-    first = max(same, key=lambda family: same[family])
-    others = sum(same.get(family, 0.0) for family in CONTENT if family != first)
-    if same[first] > ALONE and same[first] > 5 * others:
-        return (
-            f"{name} matches little but {first}: {same[first]:.0%} of its positive relevance is between {first}, "
-            f"{others:.0%} in all between {' or '.join(CONTENT)}."
-        )
-    return (
-        f"{name} matches {first} first ({same[first]:.0%} of its positive relevance), "
-        f"and other content words too ({others:.0%})."
-    )
+def _verdict(name: str, frame: pl.DataFrame) -> str:
+    """What is matched, and how much more than other content words; both by how much a pair of one kind counts."""
+    known = {row["family"]: row for row in frame.filter(pl.col("family").is_in([NOUNS, *CONTENT])).rows(named=True)}
+    if not known:
+        return f"{name}: no two content words of one kind meet in these pairs."
+    first = max(known, key=lambda family: float(known[family]["relevance"]))
+    others = [row for family, row in known.items() if family != first]
+    counts = f"two {first} count {known[first]['weight']:.1f} times as much as any two words"
+    share = f"{known[first]['relevance']:.0%} of its positive relevance"
+    if not others:
+        return f"{name} matches {first}: {share}; {counts}."
+    weight = sum(row["relevance"] for row in others) / sum(row["word_pairs"] for row in others)
+    rest = f"two other content words of one kind {weight:.1f} times"
+    if known[first]["weight"] > ALONE * weight:
+        return f"{name} matches little but {first} ({share}): {counts}, {rest}."
+    return f"{name} matches {first} first ({share}), and other content words too: {counts}, {rest}."
 
 
 def failures(study: Study) -> Section:
