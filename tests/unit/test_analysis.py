@@ -352,7 +352,7 @@ def test_the_commands_analyse_a_file(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["analyze", "sentiment"], "no analysis 'sentiment'. Known: parts-of-speech"),
-        (["analyze", "roles", "--set", "least=3"], "no parameter of roles 'least'. Known: top"),
+        (["analyze", "roles", "--set", "least=3"], "no parameter of bilrp 'least'. Known: layer"),
         (["analyze", "roles", "--set", "top=most"], "top should be a float"),
         (["analyze", "roles", "--scores", "five"], "should be the lowest and the highest"),
         (["analyze", "roles", "--pairs", "0"], "should be above 0"),

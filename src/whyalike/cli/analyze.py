@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,9 +15,11 @@ from whyalike.cli import given
 from whyalike.errors import BadInput, unknown
 
 if TYPE_CHECKING:
+    from whyalike.analysis.languages import Bilingual
     from whyalike.analysis.section import Section
     from whyalike.analysis.study import Study
     from whyalike.encoders.encoder import Encoder
+    from whyalike.methods import Method
 
 Data = Annotated[str, typer.Option(help="Pairs: a file, or a data set by name, such as `stsb-en-test` or `qqp`.")]
 Out = Annotated[
@@ -69,7 +72,9 @@ def command(
     settings: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", help="A parameter: `top=0.2` of roles, `least=10` of lexical, `positions=own` of references."
+            "--set",
+            help="A parameter: `top=0.2` of roles, `least=10` of lexical, `positions=own` of references; or one of the "
+            "method's, such as `tolerance=0.05`. Can be repeated.",
         ),
     ] = None,
 ) -> None:
@@ -80,7 +85,8 @@ def command(
     chosen = name.replace("-", "_")
     if chosen not in ANALYSES:
         raise unknown("analysis", name, [each.replace("_", "-") for each in ANALYSES])
-    parameters = _parameters(chosen, settings)
+    parameters, others = _parameters(chosen, settings)
+    asked = Asked(data, out, model, method, layer, tagger, pairs, column, scores, others)
     from whyalike.cli.progress import loading, quiet_models
 
     quiet_models()
@@ -88,9 +94,9 @@ def command(
         from whyalike.analysis.section import save
 
         if chosen == "languages":
-            study: Any = _bilingual(data, translated, out, model, alone, method, layer, tagger, pairs, column, scores)
+            study: Any = _bilingual(asked, translated, alone)
         else:
-            study = _study(data, out, model, method, layer, tagger, pairs, column, scores)
+            study = _study(asked)
         if choices and chosen == "negation":
             from whyalike.analysis.negation import read_choices
 
@@ -111,6 +117,7 @@ def report_command(
     pairs: Pairs = None,
     column: Column = None,
     scores: Scores = None,
+    settings: given.Settings = None,
 ) -> None:
     """Write one page about a model and a corpus: what it matches, what it ignores, where it and people part ways.
 
@@ -122,7 +129,7 @@ def report_command(
     with loading("Loading"):
         from whyalike.analysis.report import at_a_glance, report_page
 
-        study = _study(data, out, model, method, layer, tagger, pairs, column, scores)
+        study = _study(Asked(data, out, model, method, layer, tagger, pairs, column, scores, settings))
     text = report_page(study, data)
     (out / "report.html").write_text(text, encoding="utf-8")
     for sentence in at_a_glance(study).says:
@@ -139,17 +146,39 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 }
 
 
-def _parameters(name: str, settings: list[str] | None) -> dict[str, Any]:
-    known, found = PARAMETERS.get(name, {}), {}
+def _parameters(name: str, settings: list[str] | None) -> tuple[dict[str, Any], list[str]]:
+    """What is the analysis's own, and the rest, which is the method's."""
+    known, found, others = PARAMETERS.get(name, {}), {}, []
     for each in settings or ():
         key, _, value = each.partition("=")
         if key not in known:
-            raise unknown(f"parameter of {name}", key, known or ("none",))
+            others.append(each)
+            continue
         try:
             found[key] = known[key](value)
         except ValueError:
             raise BadInput(f"{key} should be a {known[key].__name__}; got {value!r}.") from None
-    return found
+    return found, others
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What both commands are given."""
+
+    data: str
+    out: Path
+    model: list[str] | None
+    method: str
+    layer: int | None
+    tagger: list[str] | None
+    pairs: int | None
+    column: list[str] | None
+    scores: str | None
+    settings: list[str] | None
+
+    def chosen_method(self) -> Method:
+        (chosen,) = given.methods_of([self.method], self.settings, None, None)
+        return chosen
 
 
 def _run(name: str, study: Any, parameters: dict[str, Any]) -> Section:
@@ -160,88 +189,65 @@ def _run(name: str, study: Any, parameters: dict[str, Any]) -> Section:
     return section
 
 
-def _study(
-    data: str,
-    out: Path,
-    model: list[str] | None,
-    method: str,
-    layer: int | None,
-    tagger: list[str] | None,
-    pairs: int | None,
-    column: list[str] | None,
-    scores: str | None,
-) -> Study:
+def _study(asked: Asked) -> Study:
     from whyalike.analysis.annotate import tagger as named
     from whyalike.analysis.study import Study
 
-    texts, labels = _pairs(data, column, scores, pairs)
-    taggers = [named(each) for each in tagger or ["english"]]
+    texts, labels = _pairs(asked.data, asked, asked.pairs)
+    taggers = [named(each) for each in asked.tagger or ["english"]]
     if len(taggers) > 2:
         raise BadInput(f"There are two sides; got {len(taggers)} taggers.")
     return Study(
         pairs=texts,
         labels=labels,
-        encoders=_encoders(model),
-        folder=out,
+        encoders=_encoders(asked.model),
+        folder=asked.out,
         tagger=taggers[0] if len(taggers) == 1 else (taggers[0], taggers[1]),
-        method=method,
-        layer=layer,
+        method=asked.chosen_method(),
+        layer=asked.layer,
     )
 
 
-def _bilingual(
-    data: str,
-    translated: str | None,
-    out: Path,
-    model: list[str] | None,
-    alone: list[str] | None,
-    method: str,
-    layer: int | None,
-    tagger: list[str] | None,
-    pairs: int | None,
-    column: list[str] | None,
-    scores: str | None,
-) -> Any:
+def _bilingual(asked: Asked, translated: str | None, alone: list[str] | None) -> Bilingual:
     from whyalike.analysis.annotate import tagger as named
     from whyalike.analysis.languages import Bilingual
     from whyalike.encoders.load import load_encoder
 
-    if translated is None or not tagger or len(tagger) != 2:
+    languages = asked.tagger or []
+    if translated is None or len(languages) != 2:
         raise BadInput("languages needs --translated and two --tagger, such as --tagger english --tagger german.")
     both = {
-        language: _pairs(source, column, scores, None)
-        for language, source in zip(tagger, (data, translated), strict=True)
+        language: _pairs(source, asked, None)
+        for language, source in zip(languages, (asked.data, translated), strict=True)
     }
-    labels = both[tagger[0]][1]
+    labels = both[languages[0]][1]
     if labels is None:
-        raise BadInput(f"{data} has no scores; languages compares models with people's.")
+        raise BadInput(f"{asked.data} has no scores; languages compares models with people's.")
     given_alone = dict(each.partition("=")[::2] for each in alone or ())
-    if not given_alone.keys() <= set(tagger):
-        raise unknown("language", next(iter(given_alone.keys() - set(tagger))), tagger)
+    if not given_alone.keys() <= set(languages):
+        raise unknown("language", next(iter(given_alone.keys() - set(languages))), languages)
     return Bilingual(
         pairs={language: texts for language, (texts, _) in both.items()},
         labels=labels,
-        taggers={language: named(language) for language in tagger},
-        multi=load_encoder(model[0] if model else None),
+        taggers={language: named(language) for language in languages},
+        multi=load_encoder(asked.model[0] if asked.model else None),
         mono={language: load_encoder(path or None) for language, path in given_alone.items()},
-        folder=out,
-        method=method,
-        layer=layer,
-        explained=pairs,
+        folder=asked.out,
+        method=asked.chosen_method(),
+        layer=asked.layer,
+        explained=asked.pairs,
     )
 
 
-def _pairs(
-    data: str, column: list[str] | None, scores: str | None, count: int | None
-) -> tuple[list[tuple[str, str]], list[float] | None]:
+def _pairs(data: str, asked: Asked, count: int | None) -> tuple[list[tuple[str, str]], list[float] | None]:
     import numpy as np
 
     from whyalike.data_sets import has_scores, read_scored_pairs, read_table
 
-    columns = given.columns(column)
+    columns = given.columns(asked.column)
     labels: list[float] | None = None
     if has_scores(data, columns):
-        texts, labels = read_scored_pairs(data, columns=columns, scores=_range(scores))
+        texts, labels = read_scored_pairs(data, columns=columns, scores=_range(asked.scores))
     else:
         texts = [(row["left"], row["right"]) for row in read_table(data, ("left", "right"), columns).rows]
     if count is None:
