@@ -153,8 +153,8 @@ def read_scored_pairs(
     return pairs, [(row["score"] - lowest) / (highest - lowest) for row in table.rows]
 
 
-def has_scores(source: str | os.PathLike[str], columns: Mapping[str, str] | None = None) -> bool:
-    """Whether a file, or a data set by name, says how alike its pairs are."""
+def has_scores(source: str | os.PathLike[str]) -> bool:
+    """Whether a data set by name, or a file in a column ``score``, says how alike its pairs are."""
     parts = str(source).split("+")
     if all(part in DATA_SETS for part in parts):
         return all("score" in DATA_SETS[part].columns for part in parts)
@@ -162,7 +162,7 @@ def has_scores(source: str | os.PathLike[str], columns: Mapping[str, str] | None
     if not path.is_file():
         raise unknown("file or data set", str(source), DATA_SETS)
     first = next(_numbered(path, DataSet("", {})), (0, {}))[1]
-    return dict(columns or {}).get("score", "score") in first
+    return "score" in first
 
 
 def read_parallel(

@@ -96,7 +96,7 @@ def explain_pairs(
         needed = dict.fromkeys(key for pair in group for key in zip(pair, prompts, strict=True))
         _give_up(known, needed, budget)
         for prompt in dict.fromkeys(prompts):
-            texts = _strings(text for text, wanted in needed if wanted == prompt and (text, wanted) not in known)
+            texts = checked_texts(text for text, wanted in needed if wanted == prompt and (text, wanted) not in known)
             parts = chosen.contributions(
                 encoder, texts, unit=unit, prompt=prompt, truncate=truncate, budget=budget, progress=progress
             )
@@ -134,7 +134,7 @@ def contributions(
         raise BadInput(f"The method {chosen.name!r} looks at pairs: a text alone has no contributions. Use bilrp.")
     return chosen.contributions(
         encoder,
-        _strings(texts),
+        checked_texts(texts),
         unit=unit,
         prompt=prompt,
         truncate=truncate,
@@ -198,7 +198,7 @@ def explain_against(
         )
     readings = [
         encoder.read([each], prompt=prompt, truncate=truncate)[0]
-        for each, prompt in zip(_strings((text, other)), prompts, strict=True)
+        for each, prompt in zip(checked_texts((text, other)), prompts, strict=True)
     ]
     own, fixed = (next(encoder.batches([reading], 1)) for reading in readings)
     towards = encoder.run(fixed.features, encoder.layers)[0][0]
@@ -235,7 +235,7 @@ def _pair_by_pair(
     for pair in tqdm(pairs, total=total, unit="pair", delay=2, disable=None if progress else True, leave=False):
         left, right = (
             encoder.read([text], prompt=prompt, truncate=truncate)[0]
-            for text, prompt in zip(_strings(pair), prompts, strict=True)
+            for text, prompt in zip(checked_texts(pair), prompts, strict=True)
         )
         yield method.explain(encoder, left, right, budget)
 
@@ -258,7 +258,8 @@ def _checked(
     return encoder, chosen, wanted
 
 
-def _strings(texts: Iterable[str]) -> list[str]:
+def checked_texts(texts: Iterable[str]) -> list[str]:
+    """The texts, or an error that shows the one that is none."""
     texts = list(texts)
     for text in texts:
         if not isinstance(text, str):

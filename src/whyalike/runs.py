@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from whyalike.errors import BadInput
+from whyalike.errors import BadInput, DamagedFile
 
 
 def write_asked(state: Path, asked: Mapping[str, Any]) -> None:
     state.parent.mkdir(parents=True, exist_ok=True)
-    state.write_text(json.dumps(asked), encoding="utf-8")
+    part = state.with_suffix(".part")
+    part.write_text(json.dumps(asked), encoding="utf-8")
+    os.replace(part, state)  # whole or not at all
 
 
 def read_asked(state: Path) -> dict[str, Any]:
-    return dict(json.loads(state.read_text(encoding="utf-8")))
+    try:
+        return dict(json.loads(state.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
+        raise DamagedFile(f"{state} is damaged ({error}). Empty the folder, and begin anew.") from error
 
 
 def check_asked(state: Path, asked: Mapping[str, Any], folder: Path, advice: str) -> None:

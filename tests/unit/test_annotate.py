@@ -18,7 +18,7 @@ from whyalike.errors import BadInput
 
 TEXTS = {
     "english": "The cat doesn't sleep on the state-of-the-art sofa 🐱.",
-    "german": "Die Katze schläft nicht im Haus.",
+    "german": "Die Katze schläft (noch) nicht im Haus.",
     "russian": "Кошка не спит на диване.",
     "chinese": "猫在沙发上睡觉。",
 }
@@ -45,6 +45,7 @@ def test_words_are_the_texts_own_characters_in_order(language: str) -> None:
         ("english", "n't", "PART"),
         ("german", "Katze", "NOUN"),
         ("german", "nicht", "PART"),
+        ("german", ")", "PUNCT"),
         ("russian", "спит", "VERB"),
         ("chinese", "沙发", "NOUN"),
         ("chinese", "。", "PUNCT"),

@@ -52,6 +52,7 @@ def test_conservation_and_balance_are_sums(encoder: whyalike.Encoder) -> None:
     assert row["matrix"] + row["left_terms"] + row["right_terms"] + row["constant"] == pytest.approx(e.score)
     assert row["all_parts_off"] < 1e-9 < row["matrix_off"]
     assert bare["subject"] == "bilrp, biases zero"
+    assert bare["control"]
     assert bare["matrix_off"] < 1e-9
     assert bare["relevance"] == pytest.approx(bare["activation"])
     assert row["relevance"] != pytest.approx(row["activation"])
@@ -233,6 +234,7 @@ def test_significance_is_wilcoxons(encoder: whyalike.Encoder) -> None:
         ("bilrp+twice", "no view 'twice'"),
         ("bilrp:pad", "bilrp has no reference"),
         ("random+equal", "nothing to share out"),
+        ("exact_match@3", "has no layer, reference or view"),
     ],
 )
 def test_subjects_that_are_none_are_refused(text: str, message: str) -> None:

@@ -1,4 +1,7 @@
-"""Synonyms and opposites in one sentence (Siamese paper, section 5.3, Figure 9; triplets of its Table 2)."""
+"""Synonyms and opposites in one sentence (Siamese paper, section 5.3, Figure 9; triplets of its Table 2).
+
+Differs from the paper: a word's attributions are the sum of its tokens', not their mean, as everywhere here.
+"""
 
 from __future__ import annotations
 

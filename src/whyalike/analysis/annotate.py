@@ -11,11 +11,11 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from whyalike.analysis.conllu import gold_tagger
 from whyalike.analysis.relations import universal
-from whyalike.analysis.words import Tagged, Tagger
+from whyalike.analysis.words import NamedTagger, Tagged, Tagger
 from whyalike.encoders.tokens import word_spans
 from whyalike.errors import BadInput, MissingExtra
 
@@ -32,8 +32,8 @@ def tagger(name: str | os.PathLike[str] | Tagger = "english") -> Tagger:
         return name
     if str(name).endswith(".conllu"):
         return gold_tagger(Path(name))
-    known = LANGUAGES.get(str(name))
-    return known.make() if known else spacy_tagger(str(name))
+    made = LANGUAGES[str(name)]() if str(name) in LANGUAGES else spacy_tagger(str(name))
+    return NamedTagger(str(name), made)
 
 
 def spacy_tagger(pipeline: str = ENGLISH) -> Tagger:
@@ -112,6 +112,10 @@ CHINESE_TAGS: Mapping[str, str] = MappingProxyType(
 )
 
 
+def _german(tag: str) -> str:
+    return GERMAN_TAGS.get(tag) or GERMAN_TAGS.get(tag.split("(")[0], "X")
+
+
 def german_tagger() -> Tagger:
     """HanTa: parts of speech only. Words are Unicode's."""
     try:
@@ -127,7 +131,7 @@ def german_tagger() -> Tagger:
             tags = loaded.tag_sent([text[start:end] for start, end in spans]) if spans else []
             found.append(
                 [
-                    Tagged(start, end, text[start:end], GERMAN_TAGS.get(str(tag).split("(")[0] or str(tag), "X"))
+                    Tagged(start, end, text[start:end], _german(str(tag)))
                     for (start, end), (_, _, tag) in zip(spans, tags, strict=True)
                 ]
             )
@@ -196,18 +200,6 @@ def chinese_tagger() -> Tagger:
     return tag
 
 
-class Language(NamedTuple):
-    """How a language is tagged by default, and how well, where that was measured."""
-
-    make: Callable[[], Tagger]
-    summary: str
-
-
-LANGUAGES: Mapping[str, Language] = MappingProxyType(
-    {
-        "english": Language(spacy_tagger, "spaCy: parts of speech, relations"),
-        "german": Language(german_tagger, "HanTa: parts of speech"),
-        "russian": Language(russian_tagger, "Natasha: parts of speech, relations"),
-        "chinese": Language(chinese_tagger, "LAC: parts of speech"),
-    }
+LANGUAGES: Mapping[str, Callable[[], Tagger]] = MappingProxyType(
+    {"english": spacy_tagger, "german": german_tagger, "russian": russian_tagger, "chinese": chinese_tagger}
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from whyalike.analysis.words import Tagged, Tagger
+from whyalike.analysis.words import NamedTagger, Tagged, Tagger
 from whyalike.errors import BadInput
+from whyalike.runs import digest
 
 
 def read_conllu(path: Path) -> dict[str, list[Tagged]]:
@@ -53,4 +54,4 @@ def gold_tagger(path: Path) -> Tagger:
                 raise BadInput(f"{path.name} has no annotation of the text {text!r:.80}. Use a tagger for other texts.")
         return [known[text] for text in texts]
 
-    return tag
+    return NamedTagger(f"{path.name} {digest(path.read_text(encoding='utf-8'))}", tag)

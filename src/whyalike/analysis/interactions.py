@@ -2,15 +2,16 @@
 
 Pairs are explained some at a time, and each share is written as it is finished, so that memory is bounded and a killed run
 goes on. Words are the tagger's, tied to the model's tokens by character offsets: a token that lies in two words is
-shared between them by characters. Special tokens stand as words of their own, with themselves as part of speech; a token in no
-word of the tagger's stands as ``other``: every pair's rows sum to its matrix.
+shared between them by characters. Special tokens stand as words of their own, with themselves as part of speech; the prompt as
+``prompt``; a token in no word of the tagger's as ``other``: every pair's rows sum to its matrix. A word the model did not read,
+in a text longer than it reads, has no rows.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,24 +20,22 @@ import numpy as np
 from jaxtyping import Float
 from tqdm import tqdm
 
+from whyalike.analysis.frames import pl
 from whyalike.analysis.relations import raised
-from whyalike.analysis.words import Tagged, Tagger
+from whyalike.analysis.words import Tagged, Tagger, name_of
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput, DamagedFile, MissingExtra
 from whyalike.explanation import Explanation
-from whyalike.front_door import choose_method, explain_pairs
+from whyalike.front_door import checked_texts, choose_method, explain_pairs
 from whyalike.methods import Method
 from whyalike.runs import check_asked, digest, read_asked, write_asked
 from whyalike.sides import Side
 
-try:
-    import polars as pl
-except ImportError as missing:
-    raise MissingExtra("polars", "analyses of a corpus", "analysis") from missing
-
 ASKED = "asked.json"
+VERSION = 1  # of the tables
 TOGETHER = 128  # pairs in a file
-OTHER = "other"
+ROWS_TOGETHER = 500_000  # written at a time
+OTHER, PROMPT = "other", "prompt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +44,11 @@ class Interactions:
 
     folder: Path
     asked: Mapping[str, Any]
+
+    @property
+    def files(self) -> list[pl.LazyFrame]:
+        """The rows of words, file by file; all rows of a pair are in one."""
+        return [pl.scan_parquet(path) for path in sorted(self.folder.glob("words-*.parquet"))]
 
     @property
     def words(self) -> pl.LazyFrame:
@@ -57,8 +61,8 @@ class Interactions:
         return pl.scan_parquet(self.folder / "pairs-*.parquet")
 
     @property
-    def name(self) -> str:
-        return str(self.asked["model"])
+    def similarity(self) -> str:
+        return str(self.asked["model"]["similarity"])
 
 
 def interactions(
@@ -81,10 +85,15 @@ def interactions(
     if labels is not None and len(labels) != len(pairs):
         raise BadInput(f"There are {len(pairs)} pairs, but {len(labels)} labels. Give one label per pair, or none.")
     chosen, place = choose_method(method, layer), Path(folder)
+    taggers = tagger if isinstance(tagger, tuple) else (tagger, tagger)
+    checked_texts(text for pair in pairs for text in pair)
     asked = {
-        "model": encoder.record.name,
-        "fingerprint": encoder.record.fingerprint,
-        "method": str(chosen),
+        "version": VERSION,
+        "model": asdict(encoder.record),
+        "prompt": encoder.prompt_text(None),
+        "method": asdict(chosen.record(encoder)),
+        "taggers": [name_of(each) for each in taggers],
+        "together": TOGETHER,
         "pairs": len(pairs),
         "data": digest([list(map(list, pairs)), list(labels) if labels is not None else None]),
     }
@@ -95,7 +104,6 @@ def interactions(
         raise BadInput(f"{place} exists and holds something else. Give another folder, or empty this one.")
     else:
         write_asked(state, asked)
-    taggers = tagger if isinstance(tagger, tuple) else (tagger, tagger)
     todo = [start for start in range(0, len(pairs), TOGETHER) if not _file(place, "pairs", start).is_file()]
     numbers = [number for start in todo for number in range(start, min(start + TOGETHER, len(pairs)))]
     explained = explain_pairs(
@@ -141,7 +149,7 @@ def _counted(some: Iterable[Explained], bar: Any) -> Iterator[Explained]:
 
 def _write(place: Path, start: int, some: Sequence[Explained], labels: Sequence[float] | None) -> None:
     """The words first: where the file of pairs is there, so is theirs."""
-    words = [frame for number, e, left, right in some for frame in [_words(number, e, left, right)]]
+    _write_words(_file(place, "words", start), (_words(*each) for each in some))
     texts = [
         {
             "pair": number,
@@ -158,14 +166,34 @@ def _write(place: Path, start: int, some: Sequence[Explained], labels: Sequence[
         }
         for number, e, _, _ in some
     ]
-    for name, frame in (
-        ("words", pl.concat(words)),
-        ("pairs", pl.DataFrame(texts, schema_overrides={"label": pl.Float64})),
-    ):
-        path = _file(place, name, start)
-        part = path.with_suffix(f".{os.getpid()}.part")
-        frame.write_parquet(part)
-        os.replace(part, path)
+    path = _file(place, "pairs", start)
+    part = path.with_suffix(f".{os.getpid()}.part")
+    pl.DataFrame(texts, schema_overrides={"label": pl.Float64}).write_parquet(part)
+    os.replace(part, path)
+
+
+def _write_words(path: Path, frames: Iterable[pl.DataFrame]) -> None:
+    """Some rows at a time: the pairs of long texts have millions."""
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingExtra("pyarrow", "Parquet files", "analysis") from error
+    part, writer, waiting = path.with_suffix(f".{os.getpid()}.part"), None, []
+    for frame in _ending(frames):
+        waiting += [] if frame is None else [frame]
+        if waiting and (frame is None or sum(map(len, waiting)) >= ROWS_TOGETHER):
+            rows = pl.concat(waiting).to_arrow(compat_level=pl.CompatLevel.oldest())
+            writer = writer or pyarrow.parquet.ParquetWriter(part, rows.schema)
+            writer.write_table(rows)
+            waiting = []
+    assert writer is not None
+    writer.close()
+    os.replace(part, path)
+
+
+def _ending(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame | None]:
+    yield from frames
+    yield None
 
 
 def _file(place: Path, name: str, start: int) -> Path:
@@ -201,14 +229,16 @@ class InWords:
 
 def _in_words(side: Side, words: Sequence[Tagged]) -> InWords:
     shares = side.shares([(word.start, word.end) for word in words])
+    read = [number for number in range(len(words)) if shares[:, number].any()]
     alone = [index for index in range(len(side)) if not shares[index].any()]
     beside = np.zeros((len(side), len(alone)))
     beside[alone, range(len(alone))] = 1.0
-    kinds = [side.labels[index] if side.kinds[index] == "special" else OTHER for index in alone]
+    kinds = [{"special": side.labels[index], "prompt": PROMPT, "text": OTHER}[side.kinds[index]] for index in alone]
+    roles = raised(words)
     return InWords(
-        labels=(*(word.text for word in words), *(side.labels[index] for index in alone)),
-        places=(*range(len(words)), *(-1 for _ in alone)),
-        tags=(*(word.pos for word in words), *kinds),
-        roles=(*raised(words), *("" for _ in alone)),
-        shares=np.concatenate([shares, beside], axis=1),
+        labels=(*(words[number].text for number in read), *(side.labels[index] for index in alone)),
+        places=(*read, *(-1 for _ in alone)),
+        tags=(*(words[number].pos for number in read), *kinds),
+        roles=(*(roles[number] for number in read), *("" for _ in alone)),
+        shares=np.concatenate([shares[:, read], beside], axis=1),
     )

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
+from whyalike.analysis.frames import pl
 from whyalike.analysis.parts_of_speech import by_tags
 from whyalike.analysis.section import Row, Section
 from whyalike.analysis.study import Study
@@ -43,6 +43,8 @@ class Bilingual:
     def __post_init__(self) -> None:
         if len(self.pairs) != 2 or len({len(pairs) for pairs in self.pairs.values()}) != 1:
             raise BadInput("Give the same pairs, row by row, in two languages.")
+        if self.explained is not None and self.explained < 1:
+            raise BadInput(f"The number of pairs should be above 0; got {self.explained}.")
 
     @property
     def settings(self) -> dict[str, Pairs]:
@@ -113,12 +115,17 @@ def changes(study: Bilingual) -> dict[str, list[Row]]:
 
 def languages(study: Bilingual, *, example: int | None = None) -> Section:
     """``example`` is the pair to show in all three settings; the one with the highest label where it is None."""
+    if example is not None and not 0 <= example < len(study.labels):
+        raise BadInput(f"There is no pair {example}; they are counted from 0 to {len(study.labels) - 1}.")
     known = correlations(study)
     changed = changes(study)
     number = int(np.argmax(study.labels)) if example is None else example
     pictures = {
         f"{setting}, human score {study.labels[number]:.2f}": fragment(
-            explain(*pairs[number], encoder=study.multi, method=study.method, layer=study.layer).by_word(), compact=True
+            explain(
+                *pairs[number], encoder=study.multi, method=study.method, layer=study.layer, truncate=True
+            ).by_word(),
+            compact=True,
         )
         for setting, pairs in study.settings.items()
     }

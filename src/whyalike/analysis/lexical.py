@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import polars as pl
-
+from whyalike.analysis.frames import pl
 from whyalike.analysis.interactions import Interactions
 from whyalike.analysis.section import Row, Section
 from whyalike.analysis.study import Study
@@ -13,7 +12,6 @@ from whyalike.comparison import rank_correlation
 from whyalike.errors import BadInput
 
 LEAST = 30  # occurrences
-SHOWN = 20
 DENSITIES = 30
 
 
@@ -40,7 +38,7 @@ def by_word(table: Interactions, least: int = LEAST) -> pl.DataFrame:
         )
         .filter(pl.col("count") >= least)
         .sort(["mean", "word"], descending=[True, False])
-        .collect()
+        .collect(engine="streaming")
     )
     return found.with_columns(rank=pl.int_range(1, pl.len() + 1))
 
@@ -58,31 +56,25 @@ def lexical(study: Study, least: int = LEAST) -> Section:
                 f"{name}: no word meets itself {least} times in these pairs; give more pairs, or a smaller least."
             )
             continue
-        most, fewest = (", ".join(part["word"].to_list()) for part in (frame.head(5), frame.tail(5)))
+        few = min(5, len(frame) // 2)
+        most, fewest = (", ".join(part["word"].to_list()) or "none" for part in (frame.head(few), frame.tail(few)))
         says.append(
             f"{name}: of {len(frame)} words seen {least} times or more, most is given to {most}; least to {fewest}."
         )
-        shown |= {
-            f"{name}: top": frame.head(SHOWN).rows(named=True),
-            f"{name}: bottom": frame.tail(SHOWN).rows(named=True),
-        }
+        shown[name] = frame.rows(named=True)
     names = [name for name, frame in found.items() if not frame.is_empty()]
     for other in names[1:]:
         both = found[names[0]].join(found[other], on="word", suffix="_other")
         if len(both) > 2:
             ranks = rank_correlation(both["mean"], both["mean_other"])
-            says.append(f"{names[0]} and {other} agree on {len(both)} words with a rank correlation of {ranks:.2f}.")
-            shown[f"{names[0]} beside {other}"] = (
-                both.select(
-                    "word",
-                    rank=pl.col("rank"),
-                    rank_other=pl.col("rank_other"),
-                    mean=pl.col("mean"),
-                    mean_other="mean_other",
-                )
-                .head(SHOWN)
-                .rows(named=True)
-            )
+            says.append(f"{names[0]} and {other} rank {len(both)} words with a correlation of {ranks:.2f}.")
+            shown[f"{names[0]} beside {other}"] = both.select(
+                "word",
+                rank=pl.col("rank"),
+                rank_other=pl.col("rank_other"),
+                mean=pl.col("mean"),
+                mean_other="mean_other",
+            ).rows(named=True)
     return Section(
         "lexical",
         "Words that meet themselves",
@@ -97,9 +89,11 @@ def lexical(study: Study, least: int = LEAST) -> Section:
 def _densities(altair: Any, table: Interactions, frame: pl.DataFrame, name: str) -> Any:
     top = frame.head(DENSITIES)["word"].to_list()
     values = same_words(table).filter(pl.col("word").is_in(top)).select("word", "value").collect().rows(named=True)
+    known = [float(row["value"]) for row in values]
+    extent = [min(0.0, *known), max(known)]
     return (
         altair.Chart(altair.Data(values=values))
-        .transform_density("value", groupby=["word"], as_=["value", "density"], extent=[-0.1, 1.0])
+        .transform_density("value", groupby=["word"], as_=["value", "density"], extent=extent)
         .mark_area(opacity=0.25, line=True)
         .encode(
             x=altair.X("value:Q", title="attribution to the word with itself"),

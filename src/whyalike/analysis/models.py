@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-import polars as pl
-
+from whyalike.analysis.frames import pl
 from whyalike.analysis.interactions import Interactions
 from whyalike.analysis.section import Row, Section
 from whyalike.analysis.study import Study
@@ -36,39 +36,43 @@ def _level(number: int) -> str:
 
 
 def strongest(table: Interactions, quarter: str, count: int = SHOWN) -> pl.DataFrame:
-    """The strongest pairs of words, each once, in the quarter of pairs the model finds most, or least, alike."""
+    """The strongest pairs of words, in no order, each once, in the quarter of pairs the model finds most (least) alike."""
     pairs = table.pairs.select("pair", "score").collect()
     edge = pairs["score"].quantile(1 - QUARTER if quarter == "highest" else QUARTER, "linear")
     inside = pairs.filter(pl.col("score") >= edge if quarter == "highest" else pl.col("score") <= edge)["pair"]
     words = table.words.filter(
         (pl.col("left_at") >= 0) & (pl.col("right_at") >= 0) & pl.col("pair").is_in(inside.cast(pl.Int32).implode())
     )
+    one, other = pl.col("left").str.to_lowercase(), pl.col("right").str.to_lowercase()
     return (
-        words.group_by(left=pl.col("left").str.to_lowercase(), right=pl.col("right").str.to_lowercase())
+        words.group_by(left=pl.min_horizontal(one, other), right=pl.max_horizontal(one, other))
         .agg(value=pl.col("value").max(), seen=pl.len())
         .sort(["value", "left", "right"], descending=[True, False, False])
         .head(count)
-        .collect()
+        .collect(engine="streaming")
     )
 
 
 def models(study: Study) -> Section:
     tables = study.tables()
-    errors = {name: errors_by_level(table) for name, table in tables.items()}
+    cosine = {name: table for name, table in tables.items() if table.similarity == "cosine"}
+    errors = {name: errors_by_level(table) for name, table in cosine.items()}  # a dot product has no scale to err on
     says: list[str] = []
     shown: dict[str, list[Row]] = {}
     for name, table in tables.items():
         known = table.pairs.filter(pl.col("label").is_not_null()).select("score", "label").collect()
-        if len(known) > 2:
-            ranks = rank_correlation(known["score"], known["label"])
+        ranks = rank_correlation(known["score"], known["label"])
+        if not math.isnan(ranks):
+            says.append(f"{name}: rank correlation with people {ranks:.3f}.")
+        if name in errors and not errors[name].is_empty():
             worst = errors[name].sort("error", descending=True).row(0, named=True)
             way = "too high" if worst["too_high"] > 0 else "too low"
             says.append(
-                f"{name}: rank correlation with people {ranks:.3f}; it errs most at human similarity {worst['level']}, "
+                f"{name} errs most at human similarity {worst['level']}, "
                 f"where it is {way} by {abs(worst['too_high']):.2f} on average."
             )
             shown[f"{name}: error by level"] = errors[name].rows(named=True)
-        for quarter in ("highest", "lowest"):
+        for quarter in ("highest", "lowest") if len(study.pairs) >= 4 else ():
             found = strongest(table, quarter)
             listed = ", ".join(f"{row['left']}–{row['right']}" for row in found.rows(named=True))
             much = "most" if quarter == "highest" else "least"

@@ -19,6 +19,7 @@ from whyalike.front_door import explain_pairs
 from whyalike.methods import Method
 
 NOT = re.compile(r"(?<![\w'’-])not(?![\w'’-])\s*", re.IGNORECASE)
+NO_NEGATION = re.compile(r"\bor not\b|\bnot only\b", re.IGNORECASE)  # *whether or not*, *not only … but also*
 OTHER_NEGATION = re.compile(r"n['’]t\b|\b(no|never|nothing|nobody|none|neither|nor|without|cannot)\b", re.IGNORECASE)
 NEGATION_WORDS = ("not", "no", "never", "nothing", "nobody", "none", "neither", "nor", "n't", "cannot", "without")
 RELATIVE = 0.9  # the share of sentences below which the relative size is stated
@@ -39,7 +40,7 @@ def simple_negations(texts: Sequence[str]) -> list[Negated]:
     found = []
     for text in dict.fromkeys(texts):
         matches = list(NOT.finditer(text))
-        if len(matches) == 1 and not OTHER_NEGATION.search(text):
+        if len(matches) == 1 and not OTHER_NEGATION.search(text) and not NO_NEGATION.search(text):
             (match,) = matches
             without = (text[: match.start()] + text[match.end() :]).strip()
             if without and match.end() < len(text):
@@ -50,7 +51,10 @@ def simple_negations(texts: Sequence[str]) -> list[Negated]:
 def attributions_to_not(
     found: Sequence[Negated], encoder: Encoder, method: str | Method, layer: int | None, *, progress: bool = True
 ) -> list[Row]:
-    """What *not* adds to the similarity of each sentence with itself unnegated: its row of the matrix, all words together."""
+    """What *not* adds to the similarity of each sentence with itself unnegated: its row of the matrix, all words together.
+
+    A *not* the model does not read, in a text longer than it reads, is left out.
+    """
     pairs = [(each.text, each.without) for each in found]
     rows = []
     for each, e in zip(
@@ -59,6 +63,8 @@ def attributions_to_not(
         strict=True,
     ):
         share = e.left.shares([(each.start, each.end)])[:, 0]
+        if not share.any():
+            continue
         value = float(share @ e.matrix.sum(1))
         rows.append({"text": each.text, "score": e.score, "value": value, "relative": abs(value) / abs(e.score or 1.0)})
     return rows
@@ -94,17 +100,15 @@ def chosen(choices: Sequence[Choice], encoder: Encoder) -> list[int]:
 
 
 def what_misled(
-    choices: Sequence[Choice],
-    picked: Sequence[int],
+    wrong: Sequence[tuple[str, str]],
     encoder: Encoder,
     method: str | Method,
     layer: int | None,
     *,
     progress: bool = True,
 ) -> list[Row]:
-    """Of wrongly chosen paraphrases: what negation words of either text add to the score, and what all else does."""
-    wrong = [(choice, pick) for choice, pick in zip(choices, picked, strict=True) if pick != choice.right]
-    pairs = [(choice.text, choice.others[pick]) for choice, pick in wrong]
+    """Of sentences with wrongly chosen paraphrases: what negation words of either add to the score, and what all words do."""
+    pairs = list(wrong)
     rows = []
     for e in explain_pairs(pairs, encoder=encoder, method=method, layer=layer, truncate=True, progress=progress):
         worded = e.by_word()
@@ -132,37 +136,50 @@ def _negates(label: str) -> bool:
 def negation(study: Study, *, choices: Sequence[Choice] = (), explained: int = 100) -> Section:
     """``choices`` are SemAntoNeg's, or alike; of those chosen wrongly, the first ``explained`` are explained."""
     found = simple_negations(study.texts)
-    if not found:
+    if not found and not choices:
         raise BadInput("No text of these pairs has a single, simple *not*. Give a corpus that has some.")
-    says, tables, values = [], {}, {}
+    says: list[str] = []
+    tables: dict[str, list[Row]] = {}
+    values: dict[str, list[Row]] = {}
     for name, encoder in study.encoders.items():
         rows = attributions_to_not(found, encoder, study.method, study.layer, progress=study.progress)
-        values[name] = rows
-        negative = float(np.mean([row["value"] < 0 for row in rows]))
-        relative = float(np.quantile([row["relative"] for row in rows], RELATIVE))
-        says.append(
-            f"{name}: of {len(rows)} sentences with a simple *not*, {negative:.0%} give it a negative attribution towards "
-            f"themselves without it; in {RELATIVE:.0%} it amounts to less than {relative:.0%} of the score."
-        )
-        tables[f"{name}: not"] = rows
+        if rows:
+            values[name] = tables[f"{name}: not"] = rows
+            says.append(_said(name, rows))
         if choices:
             picked = chosen(choices, encoder)
-            right = float(np.mean([pick == choice.right for pick, choice in zip(picked, choices, strict=True)]))
-            misled = what_misled(
-                *_first_wrong(choices, picked, explained), encoder, study.method, study.layer, progress=study.progress
-            )
-            added = float(np.mean([row["negation"] for row in misled])) if misled else 0.0
+            wrong = [
+                (choice.text, choice.others[pick])
+                for choice, pick in zip(choices, picked, strict=True)
+                if pick != choice.right
+            ]
             says.append(
-                f"{name} chooses the right paraphrase of {len(choices)} in {right:.0%}; where it is wrong, negation words add "
-                f"{added:+.3f} to the score on average."
+                f"{name} chooses the right paraphrase in {1 - len(wrong) / len(choices):.1%} of {len(choices)} cases."
             )
-            tables[f"{name}: wrong paraphrases"] = misled
-    return Section("negation", "Negation", tuple(says), tables, lambda altair: {"cumulative": _chart(altair, values)})
+            misled = what_misled(wrong[:explained], encoder, study.method, study.layer, progress=study.progress)
+            if misled:
+                added, whole = (float(np.mean([row[part] for row in misled])) for part in ("negation", "matrix"))
+                says.append(
+                    f"{name}: in {len(misled)} of its {len(wrong)} wrong choices, explained, pairs with a negation word add "
+                    f"{added:+.3f} to the score on average, all pairs {whole:+.3f}."
+                )
+                tables[f"{name}: wrong paraphrases"] = misled
+    return Section(
+        "negation",
+        "Negation",
+        tuple(says),
+        tables,
+        lambda altair: {"cumulative": _chart(altair, values)} if values else {},
+    )
 
 
-def _first_wrong(choices: Sequence[Choice], picked: Sequence[int], count: int) -> tuple[list[Choice], list[int]]:
-    wrong = [(choice, pick) for choice, pick in zip(choices, picked, strict=True) if pick != choice.right][:count]
-    return [choice for choice, _ in wrong], [pick for _, pick in wrong]
+def _said(name: str, rows: Sequence[Row]) -> str:
+    negative = float(np.mean([row["value"] < 0 for row in rows]))
+    relative = float(np.quantile([row["relative"] for row in rows], RELATIVE))
+    return (
+        f"{name}: of {len(rows)} sentences with a simple *not*, {negative:.0%} give it a negative attribution towards "
+        f"themselves without it; in {RELATIVE:.0%} it amounts to less than {relative:.0%} of the score."
+    )
 
 
 def _chart(altair: Any, values: dict[str, list[Row]]) -> Any:

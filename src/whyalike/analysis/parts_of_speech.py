@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import polars as pl
+import numpy as np
 
+from whyalike.analysis.frames import pl
 from whyalike.analysis.interactions import Interactions
 from whyalike.analysis.section import Section
 from whyalike.analysis.study import Study
@@ -15,29 +16,31 @@ SHOWN = 14  # classes in a chart
 
 
 def by_tags(table: Interactions) -> pl.DataFrame:
-    """One row per two classes, in no order: how many word pairs, their sum and mean, the sums of positive and negative ones.
+    """One row per two classes, in no order: how many word pairs, and of their values the sum and the mean, by sign.
 
-    ``share`` and its parts are sums divided by the largest sum there is, as in the paper.
+    Shares are of the largest sum (mean) of one sign, whichever it is, so that they lie between −1 and 1.
     """
-    one, other = pl.col("left_pos"), pl.col("right_pos")
+    one, other, value = pl.col("left_pos"), pl.col("right_pos"), pl.col("value")
     found = (
         table.words.with_columns(first=pl.min_horizontal(one, other), second=pl.max_horizontal(one, other))
         .group_by("first", "second")
         .agg(
             count=pl.len(),
-            total=pl.col("value").sum(),
-            positive=pl.col("value").clip(lower_bound=0).sum(),
-            negative=pl.col("value").clip(upper_bound=0).sum(),
-            mean=pl.col("value").mean(),
+            total=value.sum(),
+            positive=value.clip(lower_bound=0).sum(),
+            negative=value.clip(upper_bound=0).sum(),
         )
-        .collect()
+        .collect(engine="streaming")
+        .with_columns(
+            mean=pl.col("total") / pl.col("count"),
+            mean_positive=pl.col("positive") / pl.col("count"),
+            mean_negative=pl.col("negative") / pl.col("count"),
+        )
     )
-    largest = float(found["total"].abs().max() or 0) or 1.0  # type: ignore[arg-type]
-    return found.with_columns(
-        share=pl.col("total") / largest,
-        positive_share=pl.col("positive") / largest,
-        negative_share=pl.col("negative") / largest,
-    ).sort(["total", "first", "second"], descending=[True, False, False])
+    for names in (("positive", "negative"), ("mean_positive", "mean_negative")):
+        largest = max(float(np.abs(found[name].to_numpy()).max()) for name in names) or 1.0
+        found = found.with_columns((pl.col(name) / largest).alias(f"{name}_share") for name in names)
+    return found.sort(["positive", "first", "second"], descending=[True, False, False])
 
 
 def parts_of_speech(study: Study) -> Section:
@@ -45,6 +48,9 @@ def parts_of_speech(study: Study) -> Section:
     says = []
     for name, frame in found.items():
         whole = float(frame["positive"].sum())
+        if not whole:
+            says.append(f"{name} gives no two words a positive relevance in these pairs.")
+            continue
         top = frame.head(3).rows(named=True)
         listed = ", ".join(f"{row['first']}–{row['second']} {row['positive'] / whole:.0%}" for row in top)
         says.append(f"{name} compares mostly {listed} of all positive relevance.")
@@ -72,13 +78,14 @@ def _chart(altair: Any, frame: pl.DataFrame, title: str, kind: str) -> Any:
         .sort("positive", descending=True)["tag"]
         .to_list()[:SHOWN]
     )
-    divide = pl.col("count") if kind == "mean" else pl.lit(1.0)
-    values = frame.filter(pl.col("first").is_in(classes) & pl.col("second").is_in(classes)).with_columns(
-        up=pl.col("positive") / divide, down=pl.col("negative") / divide
+    columns = (
+        ("positive_share", "negative_share") if kind == "summed" else ("mean_positive_share", "mean_negative_share")
+    )
+    values = frame.filter(pl.col("first").is_in(classes) & pl.col("second").is_in(classes)).select(
+        "first", "second", "count", up=columns[0], down=columns[1]
     )
     mirrored = values.rename({"first": "second", "second": "first"}).filter(pl.col("first") != pl.col("second"))
     rows = pl.concat([values, mirrored.select(values.columns)])
-    limit = float(rows["up"].max() or 0) or 1.0  # type: ignore[arg-type]
     step = 30
     layers = []
     for column, shape, colour in (
@@ -86,7 +93,7 @@ def _chart(altair: Any, frame: pl.DataFrame, title: str, kind: str) -> Any:
         ("down", "M1,1L1,-1L-1,1Z", NEGATIVE),
     ):
         points = [
-            {"first": row["first"], "second": row["second"], "value": row[column] / limit, "pairs": row["count"]}
+            {"first": row["first"], "second": row["second"], "value": row[column], "pairs": row["count"]}
             for row in rows.rows(named=True)
         ]
         layers.append(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from whyalike.analysis.study import Study
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.references import Positions, Reference, reference_states
 from whyalike.encoders.twin import Pass
+from whyalike.errors import unknown
 
 NEAR, FAR = 0.1, 0.9  # the paper's: similarities within ±0.1, reference terms below 0.9
 TOKENS_TOGETHER = 4096
@@ -38,8 +39,14 @@ def embeddings_and_references(
     return found[0], found[1]
 
 
-def references(study: Study, *, reference: Reference = "pad", positions: Positions = "model") -> Section:
-    """Similarity of texts to each other's references, and of the two references to each other, over all pairs."""
+def references(study: Study, *, reference: Reference = "pad", positions: Positions = "own") -> Section:
+    """Similarity of texts to each other's references, and of the two references to each other, over all pairs.
+
+    ``positions="own"`` are those of integrated Jacobians here; ``"model"`` those the papers' code gives a reference.
+    """
+    for what, value, known in (("reference", reference, Reference), ("kind of positions", positions, Positions)):
+        if value not in get_args(known):
+            raise unknown(what, value, get_args(known))
     texts = study.texts
     place = {text: number for number, text in enumerate(texts)}
     says, tables, values = [], {}, {}
@@ -51,7 +58,8 @@ def references(study: Study, *, reference: Reference = "pad", positions: Positio
         terms = [score(neutral[i], neutral[j]) for i, j in numbers]
         near, far = float(np.mean(np.abs(alike) <= NEAR)), float(np.mean(np.array(terms) < FAR))
         says.append(
-            f"{name}: {near:.1%} of the similarities to a reference are within ±{NEAR}; "
+            f"{name}, {reference} tokens with {positions} positions: {near:.1%} of the similarities to a reference are within "
+            f"±{NEAR}; "
             f"{far:.1%} of the reference terms are below {FAR}."
         )
         tables[name] = [

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import polars as pl
 
+from whyalike.analysis.frames import pl
 from whyalike.analysis.interactions import Interactions
 from whyalike.analysis.lexical import by_word, lexical
 from whyalike.analysis.models import models
@@ -34,6 +35,7 @@ NOUNS = "nouns"
 CONTENT = ("verbs", "adjectives", "adverbs", "numbers")
 ALONE = 2.0  # a family that counts so many times as much as the others is said to be matched alone
 FAILURES = 4  # of each kind
+ENOUGH = 100  # pairs of words of a family, to say that they do not count
 FEW = 10  # occurrences from which a word counts in the report
 
 
@@ -58,7 +60,7 @@ def by_family(table: Interactions) -> pl.DataFrame:
     )
     share, pairs = (pl.col(name) / pl.col(name).sum() for name in ("positive", "count"))
     return (
-        found.select("family", relevance=share, word_pairs=pairs)
+        found.select("family", "count", relevance=share.fill_nan(0.0), word_pairs=pairs)
         .with_columns(weight=pl.col("relevance") / pl.col("word_pairs"))
         .sort(["relevance", "family"], descending=[True, False])
     )
@@ -70,9 +72,11 @@ def at_a_glance(study: Study) -> Section:
     for name, table in study.tables().items():
         frame = by_family(table)
         says.append(_verdict(name, frame))
-        ignored = [row["family"] for row in frame.rows(named=True) if row["family"] in CONTENT and row["weight"] < 1]
-        if ignored:
-            says.append(f"{name} ignores {' and '.join(ignored)}: two of them count no more than any two words.")
+        for row in frame.filter(pl.col("family").is_in(CONTENT) & (pl.col("count") >= ENOUGH)).rows(named=True):
+            if row["weight"] < 1:
+                says.append(
+                    f"{name}: two {row['family']} count no more than any two words ({row['weight']:.1f} times)."
+                )
         words = by_word(table, FEW)
         words = words.filter(pl.col("pos").is_in(list(FAMILIES)))
         if len(words) > 2 * FEW:
@@ -84,8 +88,8 @@ def at_a_glance(study: Study) -> Section:
         rest = (pl.col("left_terms") + pl.col("right_terms") + pl.col("constant")).mean()
         matrix, other, largest = pairs.select(pl.col("matrix").mean(), rest, pl.col("residual").abs().max()).row(0)
         says.append(
-            f"{name}: pairs of words sum to {matrix:.2f} on average, what no word owns to {other:.2f}; "
-            f"at most {largest:.1e} of a score is left unexplained."
+            f"{name}: all pairs sum to {matrix:.2f} on average, what no word owns to {other:.2f}; at most {largest:.1e} is "
+            f"left unexplained. {_special(table):.0%} of the positive relevance is of pairs with a special token."
         )
         if cut := int((pairs["cut"] > 0).sum()):
             says.append(f"{name} did not read all of {cut} pairs: their texts are longer than it reads.")
@@ -95,22 +99,29 @@ def at_a_glance(study: Study) -> Section:
     )
 
 
+def _special(table: Interactions) -> float:
+    """The share of positive relevance in which a special token, or what is no word, has a part."""
+    positive, beside = pl.col("value").clip(lower_bound=0), (pl.col("left_at") < 0) | (pl.col("right_at") < 0)
+    whole, part = table.words.select(positive.sum(), part=positive.filter(beside).sum()).collect().row(0)
+    return float(part) / float(whole) if whole else 0.0
+
+
 def _verdict(name: str, frame: pl.DataFrame) -> str:
     """What is matched, and how much more than other content words; both by how much a pair of one kind counts."""
     known = {row["family"]: row for row in frame.filter(pl.col("family").is_in([NOUNS, *CONTENT])).rows(named=True)}
-    if not known:
-        return f"{name}: no two content words of one kind meet in these pairs."
+    if not sum(row["relevance"] for row in known.values()):
+        return f"{name}: no two content words of one kind meet with a positive relevance in these pairs."
     first = max(known, key=lambda family: float(known[family]["relevance"]))
     others = [row for family, row in known.items() if family != first]
+    share = f"{known[first]['relevance']:.0%} of the positive relevance between words"
     counts = f"two {first} count {known[first]['weight']:.1f} times as much as any two words"
-    share = f"{known[first]['relevance']:.0%} of its positive relevance"
     if not others:
         return f"{name} matches {first}: {share}; {counts}."
     weight = sum(row["relevance"] for row in others) / sum(row["word_pairs"] for row in others)
     rest = f"two other content words of one kind {weight:.1f} times"
     if known[first]["weight"] > ALONE * weight:
         return f"{name} matches little but {first} ({share}): {counts}, {rest}."
-    return f"{name} matches {first} first ({share}), and other content words too: {counts}, {rest}."
+    return f"{name} matches {first} ({share}) and other content words: {counts}, {rest}."
 
 
 def failures(study: Study) -> Section:
@@ -162,11 +173,11 @@ def report(study: Study) -> list[Section]:
     return sections
 
 
-def report_page(study: Study, corpus: str) -> str:
+def to_report(sections: Sequence[Section], study: Study, corpus: str) -> str:
     """The whole report as one page that works from disk, offline."""
-    names = ", ".join(study.encoders)
-    caption = f"{len(study.pairs):,} pairs of {corpus} · {study.method if isinstance(study.method, str) else study.method.name}"
-    return to_page(report(study), f"What {names} matches", caption)
+    method = study.method if isinstance(study.method, str) else study.method.name
+    caption = f"{len(study.pairs):,} pairs of {corpus} · {method}"
+    return to_page(sections, f"What {', '.join(study.encoders)} matches", caption)
 
 
 def _families(altair: Any, tables: dict[str, list[dict[str, Any]]]) -> Any:

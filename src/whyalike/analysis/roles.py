@@ -1,11 +1,13 @@
-"""Which syntactic roles the strongest attributions join (Siamese paper, Figure 6)."""
+"""Which syntactic roles the strongest attributions join (Siamese paper, Figure 6).
+
+Differs from the paper: a word's attributions are the sum of its tokens', not their mean, as everywhere here.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-import polars as pl
-
+from whyalike.analysis.frames import pl
 from whyalike.analysis.interactions import Interactions
 from whyalike.analysis.section import Section
 from whyalike.analysis.study import Study
@@ -17,25 +19,25 @@ SHOWN = 16
 
 def has_roles(table: Interactions) -> bool:
     """Whether the tagger was a parser."""
-    return bool(table.words.select((pl.col("left_role") != "").any()).collect().item())
+    found = table.words.select((pl.col(f"{side}_role") != "").any() for side in ("left", "right")).collect()
+    return all(found.row(0))
 
 
 def by_roles(table: Interactions, top: float = TOP) -> pl.DataFrame:
     """Among each pair's strongest share of word pairs: how often two roles meet, in no order."""
     if not 0 < top <= 1:
         raise BadInput(f"top is a share of a pair's attributions, above 0 and at most 1; got {top!r}.")
-    words = table.words.filter((pl.col("left_at") >= 0) & (pl.col("right_at") >= 0))
-    one, other = pl.col("left_role"), pl.col("right_role")
-    rank = pl.col("value").rank("ordinal", descending=True).over("pair")
-    strongest = words.filter(rank <= (pl.len().over("pair") * top).ceil())
-    found = (
-        strongest.with_columns(first=pl.min_horizontal(one, other), second=pl.max_horizontal(one, other))
-        .group_by("first", "second")
-        .agg(count=pl.len())
-        .collect()
-    )
     if not has_roles(table):
         raise BadInput("The tagger gives no relations between words. Use a parser, such as the tagger 'english'.")
+    one, other = pl.col("left_role"), pl.col("right_role")
+    rank = pl.col("value").rank("ordinal", descending=True).over("pair")
+    counts = []
+    for words in table.files:  # ranks are within a pair, and a pair is in one file
+        own = words.filter((pl.col("left_at") >= 0) & (pl.col("right_at") >= 0))
+        strongest = own.filter(rank <= (pl.len().over("pair") * top).ceil())
+        named = strongest.with_columns(first=pl.min_horizontal(one, other), second=pl.max_horizontal(one, other))
+        counts.append(named.group_by("first", "second").agg(count=pl.len()).collect())
+    found = pl.concat(counts).group_by("first", "second").agg(pl.col("count").sum())
     return (
         found.with_columns(share=pl.col("count") / pl.col("count").sum())
         .sort(["count", "first", "second"], descending=[True, False, False])

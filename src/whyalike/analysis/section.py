@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from whyalike.analysis.frames import pl
 from whyalike.errors import MissingExtra
 from whyalike.render import page
 
@@ -33,17 +35,24 @@ class Section:
         return {"analysis": self.name, "title": self.title, "says": list(self.says), "tables": tables}
 
 
-def to_page(sections: Sequence[Section], title: str, caption: str = "") -> str:
-    """One page with a part for each section: its sentences, its charts, its tables, which can be taken along."""
+def to_page(
+    sections: Sequence[Section], title: str, caption: str = "", charts_of: Mapping[str, Mapping[str, Any]] | None = None
+) -> str:
+    """One page with a part for each section: its sentences, its charts, its tables, which can be taken along.
+
+    ``charts_of`` are charts already drawn, by section.
+    """
     altair = page.chart_tools()
     charts: dict[str, Any] = {}
     parts = []
     for section in sections:
-        drawn = {f"{section.name}-{name}": chart for name, chart in section.charts(altair).items()}
+        own = (charts_of or {}).get(section.name)
+        own = section.charts(altair) if own is None else own
+        drawn = {f"{section.name}-{name}": chart for name, chart in own.items()}
         charts |= drawn
         says = "".join(f"<li>{escape(sentence)}</li>" for sentence in section.says)
         tables = "".join(
-            f"<h3>{escape(name)}</h3>{page.table(rows, name=f'{section.name}-{name}'.replace(' ', '-'))}"
+            f"<h3>{escape(name)}</h3>{page.table(rows, name=_file_name(section, name))}"
             for name, rows in section.tables.items()
             if rows
         )
@@ -61,24 +70,27 @@ def to_page(sections: Sequence[Section], title: str, caption: str = "") -> str:
 
 def save(section: Section, folder: str | os.PathLike[str], title: str) -> list[Path]:
     """`NAME.json`, each table as Parquet, and, where altair is at hand, `NAME.html` and each chart as SVG and PNG."""
-    import polars as pl
-
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     written = [place / f"{section.name}.json"]
     written[0].write_text(json.dumps(section.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for name, rows in section.tables.items():
         if rows:
-            written.append(place / f"{section.name}-{name.replace(' ', '-')}.parquet")
+            written.append(place / f"{_file_name(section, name)}.parquet")
             pl.DataFrame([dict(row) for row in rows], infer_schema_length=None).write_parquet(written[-1])
     try:
         drawn = section.charts(page.chart_tools())
     except MissingExtra:
         return written
     written.append(place / f"{section.name}.html")
-    written[-1].write_text(to_page([section], section.title, title), encoding="utf-8")
+    written[-1].write_text(to_page([section], section.title, title, {section.name: drawn}), encoding="utf-8")
     for name, chart in drawn.items():
         for kind in ("svg", "png"):
-            written.append(place / f"{section.name}-{name}.{kind}")
+            written.append(place / f"{_file_name(section, name)}.{kind}")
             chart.save(written[-1], **({"scale_factor": 2} if kind == "png" else {}))
     return written
+
+
+def _file_name(section: Section, name: str) -> str:
+    """A name may hold anything, such as the slash of a hub's model."""
+    return re.sub(r"[^\w.-]+", "-", f"{section.name}-{name}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 
@@ -18,3 +19,20 @@ class Tagged(NamedTuple):
 
 
 Tagger = Callable[[Sequence[str]], list[list[Tagged]]]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTagger:
+    """A tagger that says which it is, so that a table is not taken up with another."""
+
+    name: str
+    tag: Tagger
+
+    def __call__(self, texts: Sequence[str]) -> list[list[Tagged]]:
+        return self.tag(texts)
+
+
+def name_of(tagger: Tagger) -> str:
+    return (
+        tagger.name if isinstance(tagger, NamedTagger) else getattr(tagger, "__qualname__", type(tagger).__qualname__)
+    )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from whyalike.analysis import ANALYSES
 from whyalike.cli import given
@@ -85,6 +86,13 @@ def command(
     chosen = name.replace("-", "_")
     if chosen not in ANALYSES:
         raise unknown("analysis", name, [each.replace("_", "-") for each in ANALYSES])
+    for option, value, owner in (
+        ("translated", translated, "languages"),
+        ("alone", alone, "languages"),
+        ("choices", choices, "negation"),
+    ):
+        if value and owner != chosen:
+            raise BadInput(f"--{option} is for {owner}, not for {name}. Leave it out.")
     parameters, others = _parameters(chosen, settings)
     asked = Asked(data, out, model, method, layer, tagger, pairs, column, scores, others)
     from whyalike.cli.progress import loading, quiet_models
@@ -97,13 +105,13 @@ def command(
             study: Any = _bilingual(asked, translated, alone)
         else:
             study = _study(asked)
-        if choices and chosen == "negation":
+        if choices:
             from whyalike.analysis.negation import read_choices
 
             parameters["choices"] = read_choices()
     section = _run(chosen, study, parameters)
-    _show(section)
     written = save(section, out, f"{data} · {method}")
+    _show(section)
     Console(stderr=True, highlight=False).print(f"Written: {', '.join(map(str, written))}", markup=False)
 
 
@@ -127,12 +135,14 @@ def report_command(
 
     quiet_models()
     with loading("Loading"):
-        from whyalike.analysis.report import at_a_glance, report_page
+        from whyalike.analysis.report import report, to_report
+        from whyalike.render.page import chart_tools
 
+        chart_tools()  # before any work is done
         study = _study(Asked(data, out, model, method, layer, tagger, pairs, column, scores, settings))
-    text = report_page(study, data)
-    (out / "report.html").write_text(text, encoding="utf-8")
-    for sentence in at_a_glance(study).says:
+    sections = report(study)
+    (out / "report.html").write_text(to_report(sections, study, data), encoding="utf-8")
+    for sentence in sections[0].says:
         typer.echo(sentence)
     Console(stderr=True, highlight=False).print(f"Written: {out / 'report.html'}", markup=False)
 
@@ -216,6 +226,10 @@ def _bilingual(asked: Asked, translated: str | None, alone: list[str] | None) ->
     languages = asked.tagger or []
     if translated is None or len(languages) != 2:
         raise BadInput("languages needs --translated and two --tagger, such as --tagger english --tagger german.")
+    if languages[0] == languages[1]:
+        raise BadInput(f"languages compares two; got {languages[0]!r} twice.")
+    if len(asked.model or ()) > 1:
+        raise BadInput("languages looks at one model that reads both; name others with --alone.")
     both = {
         language: _pairs(source, asked, None)
         for language, source in zip(languages, (asked.data, translated), strict=True)
@@ -246,7 +260,7 @@ def _pairs(data: str, asked: Asked, count: int | None) -> tuple[list[tuple[str, 
 
     columns = given.columns(asked.column)
     labels: list[float] | None = None
-    if has_scores(data, columns):
+    if asked.scores is not None or "score" in columns or has_scores(data):
         texts, labels = read_scored_pairs(data, columns=columns, scores=_range(asked.scores))
     else:
         texts = [(row["left"], row["right"]) for row in read_table(data, ("left", "right"), columns).rows]
@@ -287,11 +301,11 @@ def _show(section: Section) -> None:
     for sentence in section.says:
         console.print(f"· {sentence}", markup=False)
     for name, rows in section.tables.items():
-        table = Table(title=name, title_justify="left", box=None)
+        table = Table(title=Text(name), title_justify="left", box=None)
         for column in columns_of(rows):
             table.add_column(column.replace("_", " "), overflow="ellipsis", max_width=40)
         for row in rows[:SHOWN]:
-            table.add_row(*(shown(row.get(column)) for column in columns_of(rows)))
+            table.add_row(*(Text(shown(row.get(column))) for column in columns_of(rows)))
         console.print(table)
         if len(rows) > SHOWN:
             console.print(f"  … {len(rows) - SHOWN} more in the files", style="dim", markup=False)

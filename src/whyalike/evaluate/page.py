@@ -153,7 +153,12 @@ def _significance(evaluation: Evaluation) -> str:
 
 
 def _best(evaluation: Evaluation) -> str | None:
-    known = [line for line in evaluation.table if line.get(evaluation.headline) is not None]
+    controls = {row["subject"] for row in evaluation.rows if row.get("control")}
+    known = [
+        line
+        for line in evaluation.table
+        if line.get(evaluation.headline) is not None and line["subject"] not in controls
+    ]
     if evaluation.higher_is_better is None or not known:
         return None
     pick = max if evaluation.higher_is_better else min

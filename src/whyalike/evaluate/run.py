@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -63,7 +63,7 @@ class Evaluation:
         """
         values: dict[str, dict[int, float]] = {}
         for row in self.rows:
-            if row.get(self.headline) is not None:
+            if row.get(self.headline) is not None and not row.get("control"):
                 values.setdefault(row["subject"], {})[row["case"]] = row[self.headline]
         names = list(values)
         found: list[Row] = []
@@ -127,7 +127,7 @@ def evaluate(
             if not each.name.startswith("_")
         },
         "subjects": [each.name for each in chosen],
-        "models": {name: each.record.fingerprint for name, each in encoders.items()},
+        "models": {name: asdict(each.record) for name, each in encoders.items()},
         "model": encoder.record.name,
         "pairs": len(cases),
         "data": _digest(cases),

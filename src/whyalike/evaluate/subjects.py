@@ -70,6 +70,8 @@ def subject(text: str) -> Subject:
     if view not in (None, *get_args(View)):
         raise unknown("view", view, get_args(View))
     if name == "exact_match":
+        if text != name:
+            raise BadInput(f"exact_match has no layer, reference or view, so {text!r} says nothing. Leave it out.")
         return Subject(text, None)
     if name not in (*METHODS, "contextual_cosine"):
         raise unknown("method", name, (*METHODS, *BASELINES))

@@ -23,7 +23,7 @@ class Conservation(Measure):
 
     Where a method speaks in the embedding's own space, also the paper's own question, text by text: ``relevance``, the sum of
     all tokens' contributions, against ``activation``, the sum of the embedding. All once more on a copy of the model with its
-    biases at zero, where nothing is left that no token owns.
+    biases at zero, where bilrp leaves nothing that no token owns: a control, not a subject to be judged.
     """
 
     name: ClassVar[str] = "conservation"
@@ -48,7 +48,7 @@ class Conservation(Measure):
             for name in found:
                 judged = self._judged.get(name) or subject(name)
                 (e,) = judged.explanations([(case.left, case.right)], bare)
-                rows.append({**self._row(name, case, e, bare), "subject": f"{name}, biases zero"})
+                rows.append({**self._row(name, case, e, bare), "subject": f"{name}, biases zero", "control": True})
         return rows
 
     def _row(self, name: str, case: Case, e: Explanation, encoder: Encoder) -> Row:
