@@ -365,6 +365,7 @@ def test_the_commands_analyse_a_file(tmp_path: Path) -> None:
         (["analyze", "roles", "--pairs", "0"], "should be above 0"),
         (["analyze", "roles", "--tagger", "english", "--tagger", "english", "--tagger", "german"], "two sides; got 3"),
         (["analyze", "languages"], "needs --translated and two --tagger"),
+        (["analyze", "adjectives"], "makes its own sentences"),
         (["analyze", "roles", "--choices"], "--choices is for negation"),
         (["analyze", "roles", "--column", "score=points"], "no column 'points'"),
         (["analyze", "references", "--set", "positions=modle"], "no kind of positions 'modle'"),

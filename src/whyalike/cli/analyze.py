@@ -51,8 +51,13 @@ SHOWN = 12  # rows of a table in the terminal
 
 def command(
     name: Annotated[str, typer.Argument(help=f"One of: {', '.join(each.replace('_', '-') for each in ANALYSES)}.")],
-    data: Data,
     out: Out,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            help="Pairs: a file, or a data set by name, such as `stsb-en-test`. All but adjectives need some."
+        ),
+    ] = None,
     model: Models = None,
     method: Methods = "bilrp",
     layer: given.Layer = None,
@@ -93,6 +98,9 @@ def command(
     ):
         if value and owner != chosen:
             raise BadInput(f"--{option} is for {owner}, not for {name}. Leave it out.")
+    if (data is None) != (chosen == "adjectives"):
+        say = "makes its own sentences: leave --data out" if data else "needs pairs: give --data"
+        raise BadInput(f"{name} {say}.")
     parameters, others = _parameters(chosen, settings)
     asked = Asked(data, out, model, method, layer, tagger, pairs, column, scores, others)
     from whyalike.cli.progress import loading, quiet_models
@@ -110,7 +118,7 @@ def command(
 
             parameters["choices"] = read_choices()
     section = _run(chosen, study, parameters)
-    written = save(section, out, f"{data} · {method}")
+    written = save(section, out, " · ".join(filter(None, (data, method))))
     _show(section)
     Console(stderr=True, highlight=False).print(f"Written: {', '.join(map(str, written))}", markup=False)
 
@@ -175,7 +183,7 @@ def _parameters(name: str, settings: list[str] | None) -> tuple[dict[str, Any], 
 class Asked:
     """What both commands are given."""
 
-    data: str
+    data: str | None
     out: Path
     model: list[str] | None
     method: str
@@ -203,7 +211,7 @@ def _study(asked: Asked) -> Study:
     from whyalike.analysis.annotate import tagger as named
     from whyalike.analysis.study import Study
 
-    texts, labels = _pairs(asked.data, asked, asked.pairs)
+    texts, labels = _pairs(asked.data, asked, asked.pairs) if asked.data else ([], None)
     taggers = [named(each) for each in asked.tagger or ["english"]]
     if len(taggers) > 2:
         raise BadInput(f"There are two sides; got {len(taggers)} taggers.")
@@ -224,7 +232,7 @@ def _bilingual(asked: Asked, translated: str | None, alone: list[str] | None) ->
     from whyalike.encoders.load import load_encoder
 
     languages = asked.tagger or []
-    if translated is None or len(languages) != 2:
+    if asked.data is None or translated is None or len(languages) != 2:
         raise BadInput("languages needs --translated and two --tagger, such as --tagger english --tagger german.")
     if languages[0] == languages[1]:
         raise BadInput(f"languages compares two; got {languages[0]!r} twice.")
