@@ -93,6 +93,19 @@ def test_units_switch_and_texts_swap(page: Page) -> None:
     expect(page.locator("#score")).to_have_text(str(before))
 
 
+def test_words_can_be_aligned(page: Page, complaints: list[str]) -> None:
+    explain(page)
+    before = page.locator("#closing").text_content()
+    page.get_by_label("align words").check()
+    expect(page.locator("#caption")).to_contain_text("aligned")
+    expect(page.locator("#closing")).to_have_text(str(before))  # the parts are the same
+    assert "aligned=on" in page.url
+    page.get_by_label("Method").select_option("bti")
+    page.get_by_role("button", name="Explain").click()
+    expect(page.locator("#status")).to_contain_text("nothing to align")
+    complaints.clear()  # the browser notes the refusal
+
+
 def test_the_link_brings_the_same_state_back(page: Page) -> None:
     page.goto("/")
     page.wait_for_selector("html[data-ready]")

@@ -105,9 +105,13 @@ def _api(app: FastAPI, shop: Workshop, settings: Settings) -> None:
                     f"A text has {len(text)} characters; this server takes at most {settings.max_characters}. Shorten it."
                 )
 
-    def explained(left: str, right: str, asked: OneMethod) -> Explanation:
+    def explained(left: str, right: str, asked: OneMethod, *, aligned: bool = False) -> Explanation:
         checked(left, right)
-        return shop.explanation(left, right, asked.model, asked.method, asked.layer, asked.unit, asked.truncate)
+        options = asked.model, asked.method, asked.layer, asked.unit, asked.truncate
+        return shop.explanation(left, right, *options, aligned=aligned)
+
+    def pair(asked: ExplainRequest) -> Explanation:
+        return explained(asked.left, asked.right, asked, aligned=asked.aligned)
 
     @app.get("/healthz", summary="Is the server alive?")
     async def healthz() -> dict[str, Any]:
@@ -134,19 +138,19 @@ def _api(app: FastAPI, shop: Workshop, settings: Settings) -> None:
         """What `whyalike explain --json` prints, and under `scene` what there is to draw."""
 
         def work() -> dict[str, Any]:
-            found = explained(asked.left, asked.right, asked)
+            found = pair(asked)
             return {**found.to_dict(), "scene": scene_of(found).to_dict()}
 
         return await shop.run(work, [asked.model])
 
     @app.post("/api/explain.html", summary="The picture as a page", responses=REFUSALS, response_class=HTMLResponse)
     async def explain_html(asked: ExplainRequest) -> HTMLResponse:
-        page = await shop.run(lambda: render.to_html(explained(asked.left, asked.right, asked)), [asked.model])
+        page = await shop.run(lambda: render.to_html(pair(asked)), [asked.model])
         return HTMLResponse(page)
 
     @app.post("/api/explain.png", summary="The picture as an image", responses=REFUSALS, response_class=Response)
     async def explain_png(asked: ExplainRequest) -> Response:
-        image = await shop.run(lambda: render.to_png(explained(asked.left, asked.right, asked)), [asked.model])
+        image = await shop.run(lambda: render.to_png(pair(asked)), [asked.model])
         return Response(image, media_type="image/png")
 
     @app.post("/api/compare", summary="One pair by several methods, models or layers", responses=REFUSALS)

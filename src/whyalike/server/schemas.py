@@ -37,6 +37,9 @@ class ExplainRequest(OneMethod):
 
     left: Text
     right: Text
+    aligned: Annotated[
+        bool, Field(description="Give each unit's total to its likeliest partners; not for first-order methods.")
+    ] = False
 
 
 class CompareRequest(Request):

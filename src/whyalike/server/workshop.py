@@ -20,7 +20,7 @@ from whyalike.sides import Unit
 T = TypeVar("T")
 LONGEST_HOLD = 5.0  # seconds
 REFUSALS_PER_SECOND = 25  # about; above it refusals are held back
-Key = tuple[str, str, int | None, str, str, bool]
+Key = tuple[str, str, int | None, str, str, bool, Unit | None]
 
 
 class Busy(WhyalikeError):
@@ -61,13 +61,31 @@ class Workshop:
         return self._encoders[name]
 
     def explanation(
-        self, left: str, right: str, model: str | None, method: str, layer: int | None, unit: Unit, truncate: bool
+        self,
+        left: str,
+        right: str,
+        model: str | None,
+        method: str,
+        layer: int | None,
+        unit: Unit,
+        truncate: bool,
+        aligned: bool = False,
     ) -> Explanation:
-        """An explanation in a unit; the same texts in another unit are not explained again."""
-        key = (self.name_of(model), method, layer, left, right, truncate)
+        """An explanation in a unit; the same texts in another unit are not explained again, unless units are aligned."""
+        own = unit if aligned else None
+        key = (self.name_of(model), method, layer, left, right, truncate, own)
         found = self._kept.get(key)
         if found is None:
-            found = explain(left, right, encoder=self.encoder(model), method=method, layer=layer, truncate=truncate)
+            found = explain(
+                left,
+                right,
+                encoder=self.encoder(model),
+                method=method,
+                layer=layer,
+                unit=own,
+                truncate=truncate,
+                aligned=aligned,
+            )
             self._keep(key, found)
         else:
             self._kept.move_to_end(key)

@@ -5,7 +5,7 @@ const form = $("#ask");
 let shown = null, pinned = null;
 const WIDEST = 60; // a larger matrix stays folded until it is asked for
 
-const request = () => ({ left: form.left.value, right: form.right.value, ...fields(form) });
+const request = () => ({ left: form.left.value, right: form.right.value, aligned: form.aligned.checked, ...fields(form) });
 
 async function run(signal) {
   const asked = request();
@@ -167,7 +167,7 @@ for (const button of document.querySelectorAll("[data-download]")) {
 
 await fillModels(form.model);
 const go = start(form, run);
-form.unit.addEventListener("change", () => shown && go());
+for (const option of [form.unit, form.aligned]) option.addEventListener("change", () => shown && go());
 $("#swap").addEventListener("click", () => {
   [form.left.value, form.right.value] = [form.right.value, form.left.value];
   if (form.left.value && form.right.value) go();
