@@ -13,12 +13,14 @@ from whyalike.analysis.study import Study
 from whyalike.render.scene import NEGATIVE, POSITIVE
 
 SHOWN = 14  # classes in a chart
+ENOUGH = 20  # word pairs, for a mean to be shown
 
 
 def by_tags(table: Interactions) -> pl.DataFrame:
     """One row per two classes, in no order: how many word pairs, and of their values the sum and the mean, by sign.
 
-    Shares are of the largest sum (mean) of one sign, whichever it is, so that they lie between −1 and 1.
+    Shares are of the largest sum (mean) of one sign, whichever it is, so that they lie between −1 and 1. A mean of few word pairs
+    says little: its shares are null, unless all have few.
     """
     one, other, value = pl.col("left_pos"), pl.col("right_pos"), pl.col("value")
     found = (
@@ -37,9 +39,10 @@ def by_tags(table: Interactions) -> pl.DataFrame:
             mean_negative=pl.col("negative") / pl.col("count"),
         )
     )
-    for names in (("positive", "negative"), ("mean_positive", "mean_negative")):
-        largest = max(float(np.abs(found[name].to_numpy()).max()) for name in names) or 1.0
-        found = found.with_columns((pl.col(name) / largest).alias(f"{name}_share") for name in names)
+    many = pl.col("count") >= (ENOUGH if (found["count"] >= ENOUGH).any() else 0)
+    for names, which in ((("positive", "negative"), pl.lit(True)), (("mean_positive", "mean_negative"), many)):
+        largest = float(np.abs(found.filter(which).select(names).to_numpy()).max()) or 1.0
+        found = found.with_columns(pl.when(which).then(pl.col(name) / largest).alias(f"{name}_share") for name in names)
     return found.sort(["positive", "first", "second"], descending=[True, False, False])
 
 
@@ -95,6 +98,7 @@ def _chart(altair: Any, frame: pl.DataFrame, title: str, kind: str) -> Any:
         points = [
             {"first": row["first"], "second": row["second"], "value": row[column], "pairs": row["count"]}
             for row in rows.rows(named=True)
+            if row[column] is not None
         ]
         layers.append(
             altair.Chart(altair.Data(values=points))
