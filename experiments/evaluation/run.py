@@ -42,7 +42,7 @@ def subjects_of(measure: str, layers: int) -> tuple[str, ...]:
         views = [f"bilrp@{layer}{view}" for layer in (middle, late) for view in ("", "+equal", "+aligned")]
         return (*first, "bilrp+equal", "bilrp+aligned", *views, *rest[1:], "token_outputs", "exact_match")
     if measure == "conservation":
-        return ("hessian_product", "bilrp", path)
+        return ("hessian_product", "bilrp")
     if measure == "agreement":
         return (f"integrated_jacobians@{middle}", path)
     return (*first, "bilrp+equal", "bilrp+aligned", f"bilrp@{middle}", *rest, "token_outputs", "exact_match")

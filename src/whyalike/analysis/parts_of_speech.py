@@ -19,8 +19,8 @@ ENOUGH = 20  # word pairs, for a mean to be shown
 def by_tags(table: Interactions) -> pl.DataFrame:
     """One row per two classes, in no order: how many word pairs, and of their values the sum and the mean, by sign.
 
-    Shares are of the largest sum (mean) of one sign, whichever it is, so that they lie between −1 and 1. A mean of few word pairs
-    says little: its shares are null, unless all have few.
+    Shares are of the largest sum (mean) of one sign, whichever it is, so that they lie between −1 and 1. A mean of few word
+    pairs says little: its shares are null, unless all have few.
     """
     one, other, value = pl.col("left_pos"), pl.col("right_pos"), pl.col("value")
     found = (

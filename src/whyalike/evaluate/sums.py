@@ -13,8 +13,9 @@ from whyalike.errors import BadInput
 from whyalike.evaluate.measure import Case, Measure, Row, correlation, means
 from whyalike.evaluate.randomization import without_biases
 from whyalike.evaluate.subjects import Subject, subject
-from whyalike.explanation import Explanation
+from whyalike.explanation import Contributions, Explanation
 from whyalike.methods.second_order import SecondOrder
+from whyalike.pairs import explain_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,32 +41,18 @@ class Conservation(Measure):
         self._judged.update({judged.name: judged for judged in subjects})
 
     def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:
-        rows = [self._row(name, case, e, encoder) for name, e in found.items()]
-        if self.without_biases:
-            if id(encoder) not in self._kept:
-                self._kept[id(encoder)] = without_biases(encoder)
-            bare = self._kept[id(encoder)]
-            for name in found:
-                judged = self._judged.get(name) or subject(name)
-                (e,) = judged.explanations([(case.left, case.right)], bare)
-                rows.append({**self._row(name, case, e, bare), "subject": f"{name}, biases zero", "control": True})
+        judged = {name: self._judged.get(name) or subject(name) for name in found}
+        rows = [_parts(name, e, _contributions(judged[name], case, encoder)) for name, e in found.items()]
+        if not self.without_biases:
+            return rows
+        if id(encoder) not in self._kept:
+            self._kept[id(encoder)] = without_biases(encoder)
+        bare = self._kept[id(encoder)]
+        for name, each in judged.items():
+            parts = _contributions(each, case, bare)
+            e = explain_parts(*parts) if parts else next(each.explanations([(case.left, case.right)], bare))
+            rows.append({**_parts(name, e, parts), "subject": f"{name}, biases zero", "control": True})
         return rows
-
-    def _row(self, name: str, case: Case, e: Explanation, encoder: Encoder) -> Row:
-        judged = self._judged.get(name) or subject(name)
-        activation, relevance = _of_texts(judged, case, encoder)
-        return {
-            "subject": name,
-            "score": e.score,
-            "matrix": float(e.matrix.sum()),
-            "left_terms": float(e.left_terms.sum()),
-            "right_terms": float(e.right_terms.sum()),
-            "constant": e.constant,
-            "matrix_off": abs(float(e.matrix.sum()) - e.score),
-            "all_parts_off": abs(e.residual),
-            "activation": activation,
-            "relevance": relevance,
-        }
 
     def table(self, rows: Sequence[Row]) -> list[Row]:
         names = ("score", "matrix", "left_terms", "right_terms", "constant", "matrix_off", "all_parts_off")
@@ -78,14 +65,28 @@ class Conservation(Measure):
         return table
 
 
-def _of_texts(judged: Subject, case: Case, encoder: Encoder) -> tuple[list[float], list[float]]:
-    """Of each text: the sum of its embedding, and that of its tokens' contributions; empty where these are of another space."""
+def _contributions(judged: Subject, case: Case, encoder: Encoder) -> list[Contributions]:
+    """Of both texts; none where the subject has none, or looks at them in another way."""
     if not isinstance(judged.method, SecondOrder) or judged.view:
-        return [], []
-    parts = judged.method.contributions(encoder, [case.left, case.right], truncate=True, progress=False)
-    if any(part.tokens.shape[1] != len(part.embedding) for part in parts):
-        return [], []
-    return [float(part.embedding.sum()) for part in parts], [float(part.tokens.sum()) for part in parts]
+        return []
+    return judged.method.contributions(encoder, [case.left, case.right], truncate=True, progress=False)
+
+
+def _parts(name: str, e: Explanation, texts: Sequence[Contributions]) -> Row:
+    """The parts of a pair; and of each text the sum of its embedding and of its tokens' contributions, where of one space."""
+    own = [text for text in texts if text.tokens.shape[1] == len(text.embedding)]
+    return {
+        "subject": name,
+        "score": e.score,
+        "matrix": float(e.matrix.sum()),
+        "left_terms": float(e.left_terms.sum()),
+        "right_terms": float(e.right_terms.sum()),
+        "constant": e.constant,
+        "matrix_off": abs(float(e.matrix.sum()) - e.score),
+        "all_parts_off": abs(e.residual),
+        "activation": [float(text.embedding.sum()) for text in own],
+        "relevance": [float(text.tokens.sum()) for text in own],
+    }
 
 
 @dataclass(frozen=True, slots=True)
