@@ -12,6 +12,7 @@ import pytest
 
 import whyalike
 from tests.families import tiny_encoder
+from tests.judged import with_matrix
 from whyalike.errors import BadInput, UnknownName
 from whyalike.evaluate.alignments import Aligned, Chunks, in_words, membership, read_alignments
 from whyalike.evaluate.human import Human
@@ -28,10 +29,6 @@ ALIGNED = Aligned(
 @pytest.fixture(scope="module")
 def encoder() -> whyalike.Encoder:
     return tiny_encoder("bert")
-
-
-def with_matrix(e: whyalike.Explanation, matrix: np.ndarray) -> whyalike.Explanation:
-    return replace(e, matrix=matrix, left_terms=0 * e.left_terms, right_terms=0 * e.right_terms, constant=0.0)
 
 
 def judged(encoder: whyalike.Encoder, matrix: np.ndarray, case: Case | None = None) -> dict[str, Any]:

@@ -13,7 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 import whyalike
-from tests.families import LEFT, RIGHT, tiny_encoder
+from tests.families import tiny_encoder
+from tests.judged import PAIRS, with_matrix
 from whyalike.cli import app
 from whyalike.errors import BadInput, UnknownName
 from whyalike.evaluate.agreement import Agreement, Sts, compared
@@ -26,24 +27,12 @@ from whyalike.evaluate.subjects import subject
 from whyalike.evaluate.sums import Balance, Conservation, GroundTruth
 from whyalike.truth import Truth
 
-TEXTS = [
-    LEFT,
-    RIGHT,
-    "The dog runs.",
-    "A child plays the piano in the old house.",
-    "Someone is not ugly, and walks over the river.",
-]
-PAIRS = [(TEXTS[n], TEXTS[(n + 1) % len(TEXTS)]) for n in range(len(TEXTS))]
 SUBJECTS = ["bilrp", "bilrp+equal", "bilrp@2+aligned", "token_outputs", "contextual_cosine@2", "exact_match", "random"]
 
 
 @pytest.fixture(scope="module")
 def encoder() -> whyalike.Encoder:
     return tiny_encoder("bert")
-
-
-def with_matrix(e: whyalike.Explanation, matrix: np.ndarray) -> whyalike.Explanation:
-    return replace(e, matrix=matrix, left_terms=0 * e.left_terms, right_terms=0 * e.right_terms, constant=0.0)
 
 
 def test_conservation_and_balance_are_sums(encoder: whyalike.Encoder) -> None:

@@ -9,30 +9,17 @@ import numpy as np
 import pytest
 
 import whyalike
-from tests.families import LEFT, RIGHT, tiny_encoder
+from tests.families import tiny_encoder
+from tests.judged import PAIRS, with_matrix
 from whyalike.errors import BadInput, UnknownName
 from whyalike.evaluate import perturbation
 from whyalike.evaluate.measure import Case
 from whyalike.evaluate.perturbation import EmbeddingPerturbation, ScorePerturbation
 
-TEXTS = [
-    LEFT,
-    RIGHT,
-    "The dog runs.",
-    "A child plays the piano in the old house.",
-    "Someone is not ugly, and walks over the river.",
-]
-PAIRS = [(TEXTS[n], TEXTS[(n + 1) % len(TEXTS)]) for n in range(len(TEXTS))]
-SUBJECTS = ["bilrp", "bilrp+equal", "token_outputs", "contextual_cosine@2", "exact_match", "random"]
-
 
 @pytest.fixture(scope="module")
 def encoder() -> whyalike.Encoder:
     return tiny_encoder("bert")
-
-
-def with_matrix(e: whyalike.Explanation, matrix: np.ndarray) -> whyalike.Explanation:
-    return replace(e, matrix=matrix, left_terms=0 * e.left_terms, right_terms=0 * e.right_terms, constant=0.0)
 
 
 def test_putting_back_the_tokens_an_embedding_needs_brings_it_back_sooner(encoder: whyalike.Encoder) -> None:
