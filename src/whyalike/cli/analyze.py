@@ -46,7 +46,7 @@ Column = Annotated[
 Scores = Annotated[
     str | None, typer.Option(help="The range of your file's scores, as in `0:5`; without it they are from 0 to 1.")
 ]
-SHOWN = 12  # rows of a table in the terminal
+SHOWN, WIDEST = 12, 40  # rows of a table in the terminal, and letters of a column
 
 
 def command(
@@ -309,11 +309,27 @@ def _show(section: Section) -> None:
     for sentence in section.says:
         console.print(f"· {sentence}", markup=False)
     for name, rows in section.tables.items():
+        cells = {column: [shown(row.get(column)) for row in rows[:SHOWN]] for column in columns_of(rows)}
+        fitting = _fitting(cells, console.width)
         table = Table(title=Text(name), title_justify="left", box=None)
-        for column in columns_of(rows):
-            table.add_column(column.replace("_", " "), overflow="ellipsis", max_width=40)
-        for row in rows[:SHOWN]:
-            table.add_row(*(Text(shown(row.get(column))) for column in columns_of(rows)))
+        for column in fitting:
+            table.add_column(column.replace("_", " "), overflow="ellipsis", max_width=WIDEST)
+        for line in zip(*(cells[column] for column in fitting), strict=True):
+            table.add_row(*map(Text, line))
         console.print(table)
-        if len(rows) > SHOWN:
-            console.print(f"  … {len(rows) - SHOWN} more in the files", style="dim", markup=False)
+        left_out = [f"{len(rows) - SHOWN} more rows"] if len(rows) > SHOWN else []
+        left_out += [f"{len(cells) - len(fitting)} more columns"] if len(cells) > len(fitting) else []
+        if left_out:
+            console.print(f"  … {' and '.join(left_out)} in the files", style="dim", markup=False)
+
+
+def _fitting(cells: dict[str, list[str]], width: int) -> list[str]:
+    """The first columns that fit beside each other."""
+    found: list[str] = []
+    taken = 0
+    for column, texts in cells.items():
+        taken += min(WIDEST, max(map(len, (column, *texts)))) + 2
+        if found and taken > width:
+            break
+        found.append(column)
+    return found
