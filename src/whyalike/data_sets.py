@@ -16,6 +16,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from whyalike.errors import BadInput, MissingExtra, unknown
 
 Row = dict[str, Any]
@@ -163,6 +165,14 @@ def has_scores(source: str | os.PathLike[str]) -> bool:
         raise unknown("file or data set", str(source), DATA_SETS)
     first = next(_numbered(path, DataSet("", {})), (0, {}))[1]
     return "score" in first
+
+
+def evenly(total: int, count: int | None) -> list[int]:
+    """Which of so many rows to take, spread evenly over all; None: every one."""
+    if count is not None and count < 1:
+        raise BadInput(f"The number of pairs should be above 0; got {count}.")
+    wanted = total if count is None else min(count, total)
+    return [int(number) for number in np.linspace(0, total - 1, wanted).round()]
 
 
 def read_parallel(

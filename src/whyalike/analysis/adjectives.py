@@ -15,6 +15,7 @@ from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput
 from whyalike.front_door import explain_pairs
 from whyalike.methods import Method
+from whyalike.render.scene import NEGATIVE, POSITIVE, rgb
 
 TEMPLATE = "This house is {}."
 TRIPLETS = tuple(  # anchor, synonym, opposite: Möller, Nikolaev & Padó 2024, Table 2
@@ -106,7 +107,9 @@ def _chart(altair: Any, rows: list[Row], name: str) -> Any:
             x=altair.X("value:Q", bin=altair.Bin(maxbins=24), title="attribution of the two adjectives"),
             y=altair.Y("count()", stack=None, title="pairs"),
             color=altair.Color(
-                "kind:N", scale=altair.Scale(domain=["synonym", "opposite"], range=["#b2182b", "#2166ac"]), title=None
+                "kind:N",
+                scale=altair.Scale(domain=["synonym", "opposite"], range=[rgb(POSITIVE), rgb(NEGATIVE)]),
+                title=None,
             ),
         )
         .properties(width=360, height=220, title=name)

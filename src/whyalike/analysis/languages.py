@@ -15,6 +15,7 @@ from whyalike.analysis.section import Row, Section
 from whyalike.analysis.study import Study
 from whyalike.analysis.words import Tagger
 from whyalike.comparison import rank_correlation
+from whyalike.data_sets import evenly
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput
 from whyalike.front_door import explain
@@ -43,8 +44,6 @@ class Bilingual:
     def __post_init__(self) -> None:
         if len(self.pairs) != 2 or len({len(pairs) for pairs in self.pairs.values()}) != 1:
             raise BadInput("Give the same pairs, row by row, in two languages.")
-        if self.explained is not None and self.explained < 1:
-            raise BadInput(f"The number of pairs should be above 0; got {self.explained}.")
 
     @property
     def settings(self) -> dict[str, Pairs]:
@@ -56,7 +55,7 @@ class Bilingual:
     def study(self, setting: str) -> Study:
         one, other = (self.taggers[language] for language in setting.split("–"))
         pairs = self.settings[setting]
-        numbers = np.linspace(0, len(pairs) - 1, min(self.explained or len(pairs), len(pairs))).round().astype(int)
+        numbers = evenly(len(pairs), self.explained)
         return Study(
             pairs=[pairs[number] for number in numbers],
             labels=[self.labels[number] for number in numbers],
@@ -89,11 +88,7 @@ def changes(study: Bilingual) -> dict[str, list[Row]]:
     found = {}
     for setting in study.settings:
         (table,) = study.study(setting).tables().values()
-        frame = by_tags(table)
-        largest = float(frame["positive"].max() or 0) or 1.0  # type: ignore[arg-type]
-        found[setting] = frame.select(
-            "first", "second", positive=pl.col("positive") / largest, negative=pl.col("negative") / largest
-        )
+        found[setting] = by_tags(table).select("first", "second", positive="positive_share", negative="negative_share")
     *mono, mixed = study.settings
     rows = {}
     for setting in mono:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from whyalike.analysis.frames import pl
+from whyalike.analysis.frames import in_no_order, pl
 from whyalike.analysis.interactions import Interactions
 from whyalike.analysis.section import Row, Section
 from whyalike.analysis.study import Study
@@ -43,11 +43,11 @@ def strongest(table: Interactions, quarter: str, count: int = SHOWN) -> pl.DataF
     words = table.words.filter(
         (pl.col("left_at") >= 0) & (pl.col("right_at") >= 0) & pl.col("pair").is_in(inside.cast(pl.Int32).implode())
     )
-    one, other = pl.col("left").str.to_lowercase(), pl.col("right").str.to_lowercase()
+    both = in_no_order(pl.col("left").str.to_lowercase(), pl.col("right").str.to_lowercase())
     return (
-        words.group_by(left=pl.min_horizontal(one, other), right=pl.max_horizontal(one, other))
+        words.group_by(*both)
         .agg(value=pl.col("value").max(), seen=pl.len())
-        .sort(["value", "left", "right"], descending=[True, False, False])
+        .sort(["value", "first", "second"], descending=[True, False, False])
         .head(count)
         .collect(engine="streaming")
     )
@@ -74,7 +74,7 @@ def models(study: Study) -> Section:
             shown[f"{name}: error by level"] = errors[name].rows(named=True)
         for quarter in ("highest", "lowest") if len(study.pairs) >= 4 else ():
             found = strongest(table, quarter)
-            listed = ", ".join(f"{row['left']}–{row['right']}" for row in found.rows(named=True))
+            listed = ", ".join(f"{row['first']}–{row['second']}" for row in found.rows(named=True))
             much = "most" if quarter == "highest" else "least"
             says.append(f"{name}: in the quarter it finds {much} alike, the strongest are {listed}.")
             shown[f"{name}: {quarter} quarter"] = found.rows(named=True)

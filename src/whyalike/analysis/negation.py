@@ -20,8 +20,8 @@ from whyalike.methods import Method
 
 NOT = re.compile(r"(?<![\w'’-])not(?![\w'’-])\s*", re.IGNORECASE)
 NO_NEGATION = re.compile(r"\bor not\b|\bnot only\b", re.IGNORECASE)  # *whether or not*, *not only … but also*
-OTHER_NEGATION = re.compile(r"n['’]t\b|\b(no|never|nothing|nobody|none|neither|nor|without|cannot)\b", re.IGNORECASE)
-NEGATION_WORDS = ("not", "no", "never", "nothing", "nobody", "none", "neither", "nor", "n't", "cannot", "without")
+OTHERS = ("no", "never", "nothing", "nobody", "none", "neither", "nor", "without", "cannot")
+OTHER_NEGATION = re.compile(rf"n['’]t\b|\b({'|'.join(OTHERS)})\b", re.IGNORECASE)
 RELATIVE = 0.9  # the share of sentences below which the relative size is stated
 CHOICES = "semantoneg/SemAntoNeg_v1.0.json"
 
@@ -130,7 +130,7 @@ def what_misled(
 
 def _negates(label: str) -> bool:
     word = label.casefold().replace("’", "'")
-    return word in NEGATION_WORDS or word.endswith("n't")
+    return word in ("not", *OTHERS) or word.endswith("n't")
 
 
 def negation(study: Study, *, choices: Sequence[Choice] = (), explained: int = 100) -> Section:

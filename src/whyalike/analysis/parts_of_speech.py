@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from whyalike.analysis.frames import pl
+from whyalike.analysis.frames import in_no_order, pl
 from whyalike.analysis.interactions import Interactions
 from whyalike.analysis.section import Section
 from whyalike.analysis.study import Study
-from whyalike.render.scene import NEGATIVE, POSITIVE
+from whyalike.render.scene import NEGATIVE, POSITIVE, rgb
 
 SHOWN = 14  # classes in a chart
 ENOUGH = 20  # word pairs, for a mean to be shown
@@ -22,10 +22,9 @@ def by_tags(table: Interactions) -> pl.DataFrame:
     Shares are of the largest sum (mean) of one sign, whichever it is, so that they lie between −1 and 1. A mean of few word
     pairs says little: its shares are null, unless all have few.
     """
-    one, other, value = pl.col("left_pos"), pl.col("right_pos"), pl.col("value")
+    value = pl.col("value")
     found = (
-        table.words.with_columns(first=pl.min_horizontal(one, other), second=pl.max_horizontal(one, other))
-        .group_by("first", "second")
+        table.words.group_by(*in_no_order(pl.col("left_pos"), pl.col("right_pos")))
         .agg(
             count=pl.len(),
             total=value.sum(),
@@ -109,7 +108,7 @@ def _chart(altair: Any, frame: pl.DataFrame, title: str, kind: str) -> Any:
                 color=altair.Color(
                     "value:Q",
                     scale=altair.Scale(
-                        domain=[0, 1 if column == "up" else -1], range=["#ffffff", _rgb(colour)], interpolate="rgb"
+                        domain=[0, 1 if column == "up" else -1], range=["#ffffff", rgb(colour)], interpolate="rgb"
                     ),
                     legend=altair.Legend(title="positive" if column == "up" else "negative", gradientLength=80),
                 ),
@@ -118,7 +117,3 @@ def _chart(altair: Any, frame: pl.DataFrame, title: str, kind: str) -> Any:
         )
     chart = altair.layer(*layers).resolve_scale(color="independent")
     return chart.properties(width=step * len(classes), height=step * len(classes), title=title)
-
-
-def _rgb(colour: tuple[int, int, int]) -> str:
-    return "rgb({},{},{})".format(*colour)

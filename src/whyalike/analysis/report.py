@@ -19,6 +19,7 @@ from whyalike.analysis.study import Study
 from whyalike.errors import BadInput
 from whyalike.front_door import explain
 from whyalike.render.html import fragment
+from whyalike.render.scene import POSITIVE, rgb
 
 # Classes of words that say something; of all others the report says what they have in all.
 FAMILIES = {
@@ -196,7 +197,7 @@ def _families(altair: Any, tables: dict[str, list[dict[str, Any]]]) -> Any:
             yOffset=altair.YOffset("what:N", sort="descending"),
             x=altair.X("share:Q", axis=altair.Axis(format="%"), title="between words of one family"),
             color=altair.Color(
-                "what:N", title=None, sort="descending", scale=altair.Scale(range=["#b2182b", "#c8c8c8"])
+                "what:N", title=None, sort="descending", scale=altair.Scale(range=[rgb(POSITIVE), "#c8c8c8"])
             ),
             column=altair.Column("model:N", title=None),
             tooltip=["family:N", "what:N", altair.Tooltip("share:Q", format=".1%")],

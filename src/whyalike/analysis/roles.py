@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from whyalike.analysis.frames import pl
+from whyalike.analysis.frames import in_no_order, pl
 from whyalike.analysis.interactions import Interactions
 from whyalike.analysis.section import Section
 from whyalike.analysis.study import Study
@@ -29,14 +29,13 @@ def by_roles(table: Interactions, top: float = TOP) -> pl.DataFrame:
         raise BadInput(f"top is a share of a pair's attributions, above 0 and at most 1; got {top!r}.")
     if not has_roles(table):
         raise BadInput("The tagger gives no relations between words. Use a parser, such as the tagger 'english'.")
-    one, other = pl.col("left_role"), pl.col("right_role")
+    roles_met = in_no_order(pl.col("left_role"), pl.col("right_role"))
     rank = pl.col("value").rank("ordinal", descending=True).over("pair")
     counts = []
     for words in table.files:  # ranks are within a pair, and a pair is in one file
         own = words.filter((pl.col("left_at") >= 0) & (pl.col("right_at") >= 0))
         strongest = own.filter(rank <= (pl.len().over("pair") * top).ceil())
-        named = strongest.with_columns(first=pl.min_horizontal(one, other), second=pl.max_horizontal(one, other))
-        counts.append(named.group_by("first", "second").agg(count=pl.len()).collect())
+        counts.append(strongest.group_by(*roles_met).agg(count=pl.len()).collect())
     found = pl.concat(counts).group_by("first", "second").agg(pl.col("count").sum())
     return (
         found.with_columns(share=pl.col("count") / pl.col("count").sum())

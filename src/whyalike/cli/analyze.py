@@ -262,9 +262,7 @@ def _bilingual(asked: Asked, translated: str | None, alone: list[str] | None) ->
 
 
 def _pairs(data: str, asked: Asked, count: int | None) -> tuple[list[tuple[str, str]], list[float] | None]:
-    import numpy as np
-
-    from whyalike.data_sets import has_scores, read_scored_pairs, read_table
+    from whyalike.data_sets import evenly, has_scores, read_scored_pairs, read_table
 
     columns = given.columns(asked.column)
     labels: list[float] | None = None
@@ -272,11 +270,7 @@ def _pairs(data: str, asked: Asked, count: int | None) -> tuple[list[tuple[str, 
         texts, labels = read_scored_pairs(data, columns=columns, scores=_range(asked.scores))
     else:
         texts = [(row["left"], row["right"]) for row in read_table(data, ("left", "right"), columns).rows]
-    if count is None:
-        return texts, labels
-    if count < 1:
-        raise BadInput(f"The number of pairs should be above 0; got {count}.")
-    numbers = np.linspace(0, len(texts) - 1, min(count, len(texts))).round().astype(int)
+    numbers = evenly(len(texts), count)
     return [texts[number] for number in numbers], None if labels is None else [labels[number] for number in numbers]
 
 

@@ -16,6 +16,7 @@ from scipy.stats import wilcoxon
 from tqdm import tqdm
 
 from whyalike import __version__
+from whyalike.data_sets import evenly
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput, unknown
 from whyalike.evaluate.agreement import Agreement, Sts
@@ -210,10 +211,7 @@ def _digest(cases: Sequence[Case]) -> str:
 
 def spread_evenly(cases: Sequence[Case], count: int) -> list[Case]:
     """So many cases from all over, numbered anew."""
-    if count < 1:
-        raise BadInput(f"The number of pairs should be above 0; got {count}.")
-    chosen = np.linspace(0, len(cases) - 1, min(count, len(cases))).round().astype(int)
-    return [replace(cases[index], number=number) for number, index in enumerate(chosen)]
+    return [replace(cases[index], number=number) for number, index in enumerate(evenly(len(cases), count))]
 
 
 class _Log:

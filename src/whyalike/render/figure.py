@@ -7,7 +7,7 @@ from typing import Any
 
 from whyalike.errors import BadInput, MissingExtra
 from whyalike.explanation import Explanation
-from whyalike.render.scene import NEGATIVE, PAPER, POSITIVE, Scene, scene_of
+from whyalike.render.scene import NEGATIVE, PAPER, POSITIVE, Scene, rgb, scene_of
 from whyalike.render.svg import to_svg
 
 WIDEST = 100  # rows or columns
@@ -70,7 +70,7 @@ def _heat_map(altair: Any, scene: Scene) -> Any:
     }
     scale = altair.Scale(
         domain=[-scene.limit, 0, scene.limit],
-        range=[_rgb(NEGATIVE), _rgb(PAPER), _rgb(POSITIVE)],
+        range=[rgb(NEGATIVE), rgb(PAPER), rgb(POSITIVE)],
         interpolate="rgb",
         clamp=True,
     )
@@ -119,7 +119,7 @@ def _parts(altair: Any, scene: Scene) -> Any:
             "value:Q", axis=altair.Axis(title=scene.closing, grid=True, titleFontSize=12, titleFontWeight="normal")
         ),
     )
-    shade = altair.condition(altair.datum.value > 0, altair.value(_rgb(POSITIVE)), altair.value(_rgb(NEGATIVE)))
+    shade = altair.condition(altair.datum.value > 0, altair.value(rgb(POSITIVE)), altair.value(rgb(NEGATIVE)))
     return base.mark_bar(height=16).encode(color=shade).properties(width=max(420, 52 * len(scene.right)), height=130)
 
 
@@ -131,8 +131,4 @@ def _matches(altair: Any, scene: Scene) -> Any:
         x=altair.X("score:Q", axis=altair.Axis(title=scene.closing, titleFontSize=12, titleFontWeight="normal")),
     )
     size = {"width": max(420, 52 * len(scene.grid.columns)), "height": max(40, 24 * len(rows))}
-    return base.mark_bar(height=14, color=_rgb(POSITIVE)).properties(**size)
-
-
-def _rgb(triple: tuple[int, int, int]) -> str:
-    return f"rgb{triple}".replace(" ", "")
+    return base.mark_bar(height=14, color=rgb(POSITIVE)).properties(**size)

@@ -42,6 +42,11 @@ class Part(NamedTuple):
     meaning: str
 
 
+def rgb(colour: Colour) -> str:
+    """As CSS, SVG and charts write it."""
+    return "rgb({},{},{})".format(*colour)
+
+
 class Heading(NamedTuple):
     """Of a row or a column of the heat map: a word, or what no word owns."""
 

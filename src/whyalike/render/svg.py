@@ -14,11 +14,11 @@ from whyalike.render.scene import (
     NEGATIVE,
     POSITIVE,
     WHITE_INK,
-    Colour,
     Heading,
     Scene,
     Word,
     direction,
+    rgb,
     scene_of,
     shade,
 )
@@ -120,7 +120,7 @@ def _words(name: str, boxes: list[Box], limit: float) -> Iterable[str]:
         fit = f' textLength="{box.width - 12:.1f}" lengthAdjust="spacingAndGlyphs"' if long else ""
         yield (
             f'<g><title>{escape(box.word.label)}: {box.word.value:+.4f}</title><rect x="{box.x:.1f}" y="{box.y:.1f}" '
-            f'width="{box.width:.1f}" height="{HEIGHT:g}" rx="4" fill="{_rgb(end)}" fill-opacity="{share:.3f}"{dashed}/>'
+            f'width="{box.width:.1f}" height="{HEIGHT:g}" rx="4" fill="{rgb(end)}" fill-opacity="{share:.3f}"{dashed}/>'
             f'<text x="{box.middle:.1f}" y="{box.y + 17:.1f}" text-anchor="middle"{fit}{ink}>'
             f"{escape(box.word.label)}</text></g>"
         )
@@ -137,7 +137,7 @@ def _links(scene: Scene, left: list[Box], right: list[Box]) -> Iterable[str]:
         bend = (start + stop) / 2
         yield (
             f'<path d="M{above.middle:.1f} {start:.1f}C{above.middle:.1f} {bend:.1f} {below.middle:.1f} {bend:.1f} '
-            f'{below.middle:.1f} {stop:.1f}" fill="none" stroke="{_rgb(end)}" stroke-width="{1 + 5 * share:.2f}" '
+            f'{below.middle:.1f} {stop:.1f}" fill="none" stroke="{rgb(end)}" stroke-width="{1 + 5 * share:.2f}" '
             f'stroke-opacity="{0.25 + 0.7 * share:.2f}"><title>{escape(pair.left)} ↔ {escape(pair.right)}: '
             f"{pair.value:+.3f}</title></path>"
         )
@@ -167,7 +167,7 @@ def _bars(scene: Scene, top: float, width: int) -> tuple[str, float]:
     drawn = []
     for number, part in enumerate(scene.parts):
         y, long = top + LEADING + ROW * number, 260 * abs(part.value) / most
-        fill = _rgb(POSITIVE if part.value >= 0 else NEGATIVE)
+        fill = rgb(POSITIVE if part.value >= 0 else NEGATIVE)
         drawn += [
             _line(MARGIN, y + 12, part.name) + _line(MARGIN + 90, y + 12, f"{part.value:+.3f}".replace("-", "−")),
             f'<rect x="{MARGIN + 150:g}" y="{y:.1f}" width="{long:.1f}" height="14" rx="2" fill="{fill}"/>',
@@ -233,7 +233,7 @@ def _tile(
         f"{text.replace('-', '−')}</text>"
     )
     return (
-        f'<g>{told}<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="2" fill="{_rgb(end)}" '
+        f'<g>{told}<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="2" fill="{rgb(end)}" '
         f'fill-opacity="{share:.3f}"{edge}/>{number if text else ""}</g>'
     )
 
@@ -245,7 +245,3 @@ def _cut(label: str, longest: int) -> str:
 def _line(x: float, y: float, text: str, *, size: int = 14, weight: int = 400, opacity: float = 1.0) -> str:
     look = f'font-size="{size}" font-weight="{weight}" fill-opacity="{opacity:g}"'
     return f'<text x="{x:.1f}" y="{y:.1f}" {look}>{escape(text)}</text>'
-
-
-def _rgb(triple: Colour) -> str:
-    return f"rgb{triple}".replace(" ", "")

@@ -1,0 +1,128 @@
+"""The table all analyses read: every pair's rows sum to its matrix, and a killed run goes on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import whyalike
+from tests.families import tiny_encoder
+from tests.studied import LABELS, PAIRS, study_of
+from whyalike.analysis import interactions as module
+from whyalike.analysis.annotate import tagger
+from whyalike.analysis.interactions import ASKED, Interactions, interactions, read_interactions
+from whyalike.analysis.study import Study
+from whyalike.errors import BadInput, DamagedFile
+
+
+@pytest.fixture(scope="module")
+def encoder() -> whyalike.Encoder:
+    return tiny_encoder("bert")
+
+
+@pytest.fixture
+def study(encoder: whyalike.Encoder, tmp_path: Path) -> Study:
+    return study_of(encoder, tmp_path / "study")
+
+
+def test_every_pairs_rows_sum_to_its_matrix(study: Study, encoder: whyalike.Encoder) -> None:
+    table = study.tables()["tiny"]
+    sums = table.words.group_by("pair").agg(pl.col("value").sum()).sort("pair").collect()["value"].to_numpy()
+    rows = table.pairs.sort("pair").collect()
+    np.testing.assert_allclose(sums, rows["matrix"].to_numpy(), atol=1e-9)
+    assert rows["label"].to_list() == LABELS
+    assert rows["residual"].abs().max() < 1e-9
+    for (left, right), row in zip(PAIRS, rows.rows(named=True), strict=True):
+        e = whyalike.explain(left, right, encoder=encoder)
+        assert row["score"] == pytest.approx(e.score)
+        assert row["left_terms"] == pytest.approx(e.left_terms.sum())
+    words = table.words.filter(pl.col("pair") == 2).collect()
+    assert {"does", "n't"} <= set(words["left"])
+    assert {"[CLS]", "[SEP]"} <= set(words["left_pos"])
+    assert words.filter(pl.col("left") == "[CLS]")["left_at"].unique().to_list() == [-1]
+
+
+def test_a_killed_run_goes_on_and_ends_with_the_same_rows(
+    study: Study, encoder: whyalike.Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "TOGETHER", 2)
+    whole = study.tables()["tiny"].words.collect()
+
+    def make() -> Interactions:
+        return interactions(
+            PAIRS, tmp_path / "b", encoder=encoder, tagger=tagger("english"), labels=LABELS, progress=False
+        )
+
+    real, written = module._write, []
+
+    def dying(place: Path, start: int, *rest: Any) -> None:
+        if written:
+            raise KeyboardInterrupt
+        written.append(start)
+        real(place, start, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_write", dying)
+        with pytest.raises(KeyboardInterrupt):
+            make()
+    with pytest.raises(DamagedFile, match="pairs from 2 on are missing"):
+        read_interactions(tmp_path / "b")
+    asked: list[int] = []
+    monkeypatch.setattr(module, "_write", lambda place, start, *rest: (asked.append(start), real(place, start, *rest)))
+    assert make().words.collect().equals(whole)
+    assert asked == [2]  # what was finished is not done again
+    assert read_interactions(tmp_path / "b").asked["pairs"] == len(PAIRS)
+
+
+def test_a_table_is_not_taken_up_for_other_pairs(study: Study, encoder: whyalike.Encoder) -> None:
+    folder = study.tables()["tiny"].folder
+    with pytest.raises(BadInput, match="asked for differently: pairs was 4, now 1"):
+        interactions(PAIRS[:1], folder, encoder=encoder, tagger=tagger("english"))
+    (folder / ASKED).unlink()
+    with pytest.raises(BadInput, match="holds something else"):
+        interactions(PAIRS, folder, encoder=encoder, tagger=tagger("english"))
+    with pytest.raises(BadInput, match="holds no table"):
+        read_interactions(folder)
+    with pytest.raises(BadInput, match="4 pairs, but 1 labels"):
+        interactions(PAIRS, folder, encoder=encoder, tagger=tagger("english"), labels=[1.0])
+
+
+def test_a_table_is_not_taken_up_with_another_tagger_or_pooling(study: Study, encoder: whyalike.Encoder) -> None:
+    folder = study.tables()["tiny"].folder
+    with pytest.raises(BadInput, match="taggers was"):
+        interactions(PAIRS, folder, encoder=encoder, tagger=(tagger("english"), tagger("german")), labels=LABELS)
+    other = whyalike.load_encoder(encoder.model)
+    other.record = replace(encoder.record, pooling="cls")
+    with pytest.raises(BadInput, match="model was"):
+        interactions(PAIRS, folder, encoder=other, tagger=tagger("english"), labels=LABELS)
+
+
+def test_words_the_model_did_not_read_have_no_rows(encoder: whyalike.Encoder, tmp_path: Path) -> None:
+    limit = encoder.limit()
+    assert limit is not None
+    long = " ".join(["dog"] * (limit + 20)) + " house"
+    table = interactions([(long, "the house")], tmp_path, encoder=encoder, tagger=tagger("english"), progress=False)
+    words = table.words.collect()
+    assert "house" not in set(words["left"])
+    assert "house" in set(words["right"])
+    assert table.pairs.collect()["cut"].item() > 0
+    assert words["value"].sum() == pytest.approx(table.pairs.collect()["matrix"].item())
+
+
+def test_rows_are_written_some_at_a_time(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = study.tables()["tiny"].words.collect()
+    monkeypatch.setattr(module, "ROWS_TOGETHER", 50)
+    again = replace(study, folder=tmp_path / "again").tables()["tiny"]
+    assert again.words.collect().equals(whole)
+
+
+def test_a_damaged_state_is_named(study: Study) -> None:
+    folder = study.tables()["tiny"].folder
+    (folder / ASKED).write_text("")
+    with pytest.raises(DamagedFile, match="is damaged"):
+        study.tables()
