@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
+
+import pytest
 
 import whyalike
 from whyalike.cli import app
@@ -33,6 +36,17 @@ def test_every_command_is_in_the_readme() -> None:
     commands = [command.name for command in app.registered_commands]
     commands += [group.name for group in app.registered_groups]
     assert all(f"whyalike {name}" in (ROOT / "README.md").read_text() for name in commands)
+
+
+def test_what_a_document_links_to_is_there_for_everyone() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a clone")
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    kept = {ROOT / line for line in listed.splitlines()}
+    for page in (path for path in kept if path.suffix == ".md"):
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            target = (page.parent / link).resolve()
+            assert target in kept or any(target in path.parents for path in kept), f"{page.name}: {link}"
 
 
 def test_every_measure_is_in_the_documents() -> None:
