@@ -222,8 +222,10 @@ def test_significance_is_wilcoxons(encoder: whyalike.Encoder) -> None:
         ("magic", "no method 'magic'"),
         ("bilrp+twice", "no view 'twice'"),
         ("bilrp:pad", "bilrp has no reference"),
+        ("bilrp,steps=3", "bilrp has no steps"),
+        ("bilrp,layer", "should be NAME"),
         ("random+equal", "nothing to share out"),
-        ("exact_match@3", "has no layer, reference or view"),
+        ("exact_match@3", "has no layer, parameters or view"),
     ],
 )
 def test_subjects_that_are_none_are_refused(text: str, message: str) -> None:
@@ -231,6 +233,9 @@ def test_subjects_that_are_none_are_refused(text: str, message: str) -> None:
         subject(text)
     assert subject("integrated_jacobians@2:mask+equal").method == whyalike.IntegratedJacobians(
         layer=2, reference="mask"
+    )
+    assert subject("integrated_jacobians@2,tolerance=0.05,normalize=path+equal").method == whyalike.IntegratedJacobians(
+        layer=2, tolerance=0.05, normalize="path"
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import sys
 from dataclasses import fields, replace
 from enum import StrEnum
@@ -112,15 +111,14 @@ def _parameters(method: Method) -> list[str]:
 
 
 def _setting(setting: str) -> tuple[str, str, Any]:
-    """Whose, which, and its value: a number, None, True or False where it reads as one, else the text itself."""
+    """Whose, which, and its value."""
+    from whyalike.methods.method import read_value
+
     name, equals, value = setting.partition("=")
     owner, _, key = name.rpartition(".")
     if not equals or not key:
         raise BadInput(f"--set takes NAME=VALUE, such as tolerance=0.001; got {setting!r}.")
-    try:
-        return owner, key, ast.literal_eval(value)
-    except (ValueError, SyntaxError):
-        return owner, key, value
+    return owner, key, read_value(value)
 
 
 def training_settings(defaults: Training, epochs: float | None, settings: list[str] | None) -> Training:

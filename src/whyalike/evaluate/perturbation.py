@@ -56,7 +56,9 @@ def embeddings_with(
 ) -> Float[np.ndarray, "rows dim"]:
     """The embedding of a text with only some of its tokens, for each row; special tokens are always there."""
     (batch,) = encoder.batches([reading], 1)
-    kept = kept | np.array([kind != "text" for kind in reading.side.kinds])
+    kept, places = np.unique(
+        kept | np.array([kind != "text" for kind in reading.side.kinds]), axis=0, return_inverse=True
+    )
     found = np.zeros((len(kept), encoder.record.dim))
     # Rows of one length go together: deleted tokens leave no gap, replaced ones do not change the length.
     lengths = kept.sum(1) if removal == "delete" else np.full(len(kept), kept.shape[1])
@@ -66,7 +68,7 @@ def embeddings_with(
             some = numbers[start : start + ROWS_TOGETHER]
             features = _features(encoder, batch, torch.as_tensor(kept[some], device=encoder.device), removal)
             found[some] = encoder.run(features, encoder.layers)[0].double().cpu().numpy()
-    return found
+    return found[places]
 
 
 def _features(encoder: Encoder, batch: Batch, kept: Bool[torch.Tensor, "rows tokens"], removal: Removal) -> Features:

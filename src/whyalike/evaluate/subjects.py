@@ -14,11 +14,12 @@ from whyalike.errors import BadInput, unknown
 from whyalike.explanation import Explanation, MethodRecord
 from whyalike.front_door import choose_method, explain_pairs
 from whyalike.methods import METHODS, Method, TokenEmbeddings
+from whyalike.methods.method import read_value
 from whyalike.sides import Unit, group
 
 View = Literal["equal", "proportional", "aligned"]
 BASELINES = ("contextual_cosine", "exact_match")
-_FORM = re.compile(r"(?P<name>\w+)(@(?P<layer>\d+))?(:(?P<reference>\w+))?(\+(?P<view>\w+))?")
+_FORM = re.compile(r"(?P<name>\w+)(@(?P<layer>\d+))?(:(?P<reference>\w+))?(?P<more>(,\w+=[\w.-]+)*)(\+(?P<view>\w+))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,30 +55,32 @@ class Subject:
 
 
 def subject(text: str) -> Subject:
-    """A subject from how it is written: ``NAME[@LAYER][:REFERENCE][+VIEW]``.
+    """A subject from how it is written: ``NAME[@LAYER][:REFERENCE][,PARAMETER=VALUE…][+VIEW]``.
 
     ``integrated_jacobians@3:null+equal`` is integrated Jacobians at layer 3 from the null reference, what no token owns
-    spread equally; ``bilrp@5+aligned`` gives each word's total to its likeliest partners. ``contextual_cosine@3`` compares
-    states as BERTScore does; ``exact_match`` finds the same word.
+    spread equally; ``integrated_jacobians@0,tolerance=0.05`` has that tolerance; ``bilrp@5+aligned`` gives each word's total
+    to its likeliest partners. ``contextual_cosine@3`` compares states as BERTScore does; ``exact_match`` finds the same word.
 
     >>> subject("bilrp@2").method                                                           # doctest: +SKIP
     BiLRP(layer=2)
     """
     found = _FORM.fullmatch(text)
     if found is None:
-        raise BadInput(f"{text!r} should be NAME[@LAYER][:REFERENCE][+VIEW], such as integrated_jacobians@3+equal.")
+        form = "NAME[@LAYER][:REFERENCE][,PARAMETER=VALUE…][+VIEW]"
+        raise BadInput(f"{text!r} should be {form}, such as integrated_jacobians@3,tolerance=0.05+equal.")
     name, layer, reference, view = found["name"], found["layer"], found["reference"], found["view"]
     if view not in (None, *get_args(View)):
         raise unknown("view", view, get_args(View))
     if name == "exact_match":
         if text != name:
-            raise BadInput(f"exact_match has no layer, reference or view, so {text!r} says nothing. Leave it out.")
+            raise BadInput(f"exact_match has no layer, parameters or view, so {text!r} says nothing. Leave it out.")
         return Subject(text, None)
     if name not in (*METHODS, "contextual_cosine"):
         raise unknown("method", name, (*METHODS, *BASELINES))
     method = TokenEmbeddings(normalize=True) if name == "contextual_cosine" else choose_method(name)
     changes: dict[str, Any] = {} if layer is None else {"layer": int(layer)}
     changes |= {} if reference is None else {"reference": reference}
+    changes |= {key: read_value(value) for key, value in (each.split("=") for each in found["more"].split(",")[1:])}
     known = {each.name for each in fields(cast(Any, method))}
     for parameter in changes:
         if parameter not in known:

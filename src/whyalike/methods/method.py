@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from abc import ABC, abstractmethod
 from dataclasses import fields
 from typing import Any, ClassVar, final
@@ -39,6 +40,14 @@ class Method(ABC):
 def _plain(value: Any) -> Any:
     """A parameter as it is written into results: JSON's own values as they are, others by what they say of themselves."""
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def read_value(text: str) -> Any:
+    """A parameter's value as written: a number, None, True or False where it reads as one, else the text itself."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
 
 
 def to_numpy(x: Tensor) -> Float[np.ndarray, "..."]:
