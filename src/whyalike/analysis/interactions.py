@@ -107,7 +107,7 @@ def interactions(
     todo = [start for start in range(0, len(pairs), TOGETHER) if not _file(place, "pairs", start).is_file()]
     numbers = [number for start in todo for number in range(start, min(start + TOGETHER, len(pairs)))]
     explained = explain_pairs(
-        [pairs[number] for number in numbers], encoder=encoder, method=chosen, truncate=True, progress=False
+        [pairs[number] for number in numbers], encoder=encoder, method=chosen, truncate=True, progress=progress
     )
     with tqdm(
         total=len(pairs),

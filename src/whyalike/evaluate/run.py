@@ -137,7 +137,8 @@ def evaluate(
     log = _Log(Path(folder) if folder is not None else None, json.loads(json.dumps(asked)))
     rows = list(log.rows)
     with tqdm(total=len(cases), initial=len(log.done), desc=measure.name, disable=not progress) as bar:
-        for case, found in _explained([case for case in cases if case.number not in log.done], chosen, encoders):
+        todo = [case for case in cases if case.number not in log.done]
+        for case, found in _explained(todo, chosen, encoders, progress):
             fresh = [{"case": case.number, **row} for row in _rows(measure, case, found, encoders)]
             log.write(case.number, fresh)
             rows += fresh
@@ -154,14 +155,14 @@ def cases_of(pairs: Iterable[tuple[str, str]], scores: Iterable[float] | None = 
 
 
 def _explained(
-    cases: Sequence[Case], subjects: Sequence[Subject], encoders: Mapping[str, Encoder]
+    cases: Sequence[Case], subjects: Sequence[Subject], encoders: Mapping[str, Encoder], progress: bool
 ) -> Iterator[tuple[Case, dict[tuple[str, str], Explanation]]]:
     remaining = iter(cases)
     while some := list(islice(remaining, TOGETHER)):
         pairs = [(case.left, case.right) for case in some]
         sources = {judged.source: judged for judged in subjects}
         computed = {
-            (source, name): list(judged.computed(pairs, encoder))
+            (source, name): list(judged.computed(pairs, encoder, progress=progress))
             for source, judged in sources.items()
             for name, encoder in encoders.items()
         }

@@ -39,12 +39,14 @@ class Subject:
         """One explanation per pair, as the subject looks at it."""
         return map(self.seen, self.computed(pairs, encoder))
 
-    def computed(self, pairs: Sequence[tuple[str, str]], encoder: Encoder) -> Iterator[Explanation]:
+    def computed(
+        self, pairs: Sequence[tuple[str, str]], encoder: Encoder, *, progress: bool = False
+    ) -> Iterator[Explanation]:
         """Its source's explanations: in the method's finest unit, or in words where cells of tokens do not sum to a word's."""
         method, aligned = self.method or METHODS["random"](), self.view == "aligned"
         unit: Unit | None = "word" if aligned or getattr(method, "normalize", None) is True else None
         return explain_pairs(
-            pairs, encoder=encoder, method=method, unit=unit, truncate=True, aligned=aligned, progress=False
+            pairs, encoder=encoder, method=method, unit=unit, truncate=True, aligned=aligned, progress=progress
         )
 
     def seen(self, e: Explanation) -> Explanation:
