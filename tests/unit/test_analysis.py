@@ -23,7 +23,15 @@ from whyalike.analysis.interactions import Interactions
 from whyalike.analysis.languages import Bilingual, languages
 from whyalike.analysis.lexical import by_word, lexical
 from whyalike.analysis.models import errors_by_level, models, strongest
-from whyalike.analysis.negation import Choice, attributions_to_not, chosen, negation, read_choices, simple_negations
+from whyalike.analysis.negation import (
+    Choice,
+    attributions_to_not,
+    chosen,
+    every_negation,
+    negation,
+    read_choices,
+    simple_negations,
+)
 from whyalike.analysis.parts_of_speech import by_tags, parts_of_speech
 from whyalike.analysis.references import embeddings_and_references, references
 from whyalike.analysis.report import _verdict, by_family, failures, report, to_report
@@ -162,6 +170,15 @@ def test_what_not_adds_is_its_row(encoder: whyalike.Encoder) -> None:
     number = e.left.labels.index("not")
     assert row["value"] == pytest.approx(e.matrix[number].sum())
     assert row["relative"] == pytest.approx(abs(e.matrix[number].sum()) / abs(e.score))
+    assert row["of_attributions"] == pytest.approx(abs(e.matrix[number].sum()) / abs(e.matrix.sum()))
+
+
+def test_every_not_between_spaces_counts_as_often_as_it_comes() -> None:
+    texts = ["No, it is not old.", "Not old.", "It is not, no.", "No, it is not old."]
+    assert [(each.without, each.text[each.start : each.end]) for each in every_negation(texts)] == [
+        ("No, it is old.", "not"),
+        ("No, it is old.", "not"),
+    ]
 
 
 def test_the_most_similar_sentence_is_chosen(encoder: whyalike.Encoder, tmp_path: Path) -> None:

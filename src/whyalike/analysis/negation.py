@@ -14,7 +14,7 @@ from whyalike.analysis.section import Row, Section
 from whyalike.analysis.study import Study
 from whyalike.data_sets import data_folder
 from whyalike.encoders.encoder import Encoder
-from whyalike.errors import BadInput
+from whyalike.errors import BadInput, unknown
 from whyalike.front_door import explain_pairs
 from whyalike.methods import Method
 
@@ -48,6 +48,15 @@ def simple_negations(texts: Sequence[str]) -> list[Negated]:
     return found
 
 
+def every_negation(texts: Sequence[str]) -> list[Negated]:
+    """All sentences with a *not* between spaces, whatever else they deny, as often as they come: the paper's 87 of STSb."""
+    places = [(text, text.find(" not ")) for text in texts]
+    return [Negated(text, text[:at] + text[at + 4 :], at + 1, at + 4) for text, at in places if at >= 0]
+
+
+SENTENCES = {"simple": simple_negations, "every": every_negation}
+
+
 def attributions_to_not(
     found: Sequence[Negated], encoder: Encoder, method: str | Method, layer: int | None, *, progress: bool = True
 ) -> list[Row]:
@@ -66,7 +75,16 @@ def attributions_to_not(
         if not share.any():
             continue
         value = float(share @ e.matrix.sum(1))
-        rows.append({"text": each.text, "score": e.score, "value": value, "relative": abs(value) / abs(e.score or 1.0)})
+        whole = float(e.matrix.sum())
+        rows.append(
+            {
+                "text": each.text,
+                "score": e.score,
+                "value": value,
+                "relative": abs(value) / abs(e.score or 1.0),
+                "of_attributions": abs(value) / abs(whole or 1.0),
+            }
+        )
     return rows
 
 
@@ -133,11 +151,17 @@ def _negates(label: str) -> bool:
     return word in ("not", *OTHERS) or word.endswith("n't")
 
 
-def negation(study: Study, *, choices: Sequence[Choice] = (), explained: int = 100) -> Section:
-    """``choices`` are SemAntoNeg's, or alike; of those chosen wrongly, the first ``explained`` are explained."""
-    found = simple_negations(study.texts)
+def negation(
+    study: Study, *, choices: Sequence[Choice] = (), explained: int = 100, sentences: str = "simple"
+) -> Section:
+    """``choices`` are SemAntoNeg's, or alike; of those chosen wrongly, the first ``explained`` are explained. ``sentences``
+    are those with a ``simple`` *not*, each once, or ``every`` one with the word.
+    """
+    if sentences not in SENTENCES:
+        raise unknown("choice of sentences", sentences, SENTENCES)
+    found = SENTENCES[sentences]([text for pair in study.pairs for text in pair])
     if not found and not choices:
-        raise BadInput("No text of these pairs has a single, simple *not*. Give a corpus that has some.")
+        raise BadInput("No text of these pairs has a *not* of its own. Give a corpus that has some.")
     says: list[str] = []
     tables: dict[str, list[Row]] = {}
     values: dict[str, list[Row]] = {}
@@ -175,10 +199,10 @@ def negation(study: Study, *, choices: Sequence[Choice] = (), explained: int = 1
 
 def _said(name: str, rows: Sequence[Row]) -> str:
     negative = float(np.mean([row["value"] < 0 for row in rows]))
-    relative = float(np.quantile([row["relative"] for row in rows], RELATIVE))
+    score, whole = (float(np.quantile([row[of] for row in rows], RELATIVE)) for of in ("relative", "of_attributions"))
     return (
-        f"{name}: of {len(rows)} sentences with a simple *not*, {negative:.0%} give it a negative attribution towards "
-        f"themselves without it; in {RELATIVE:.0%} it amounts to less than {relative:.0%} of the score."
+        f"{name}: of {len(rows)} sentences with *not*, {negative:.0%} give it a negative attribution towards themselves "
+        f"without it; in {RELATIVE:.0%} it amounts to less than {score:.0%} of the score, {whole:.0%} of all attributions."
     )
 
 

@@ -160,7 +160,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "lexical": {"least": int},
     "references": {"reference": str, "positions": str},
     "languages": {"example": int},
-    "negation": {"explained": int},
+    "negation": {"explained": int, "sentences": str},
 }
 
 
