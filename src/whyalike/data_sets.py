@@ -59,7 +59,6 @@ DATA_SETS: Mapping[str, DataSet] = MappingProxyType(
             "qqp/dev.tsv",
             {"left": "q1", "right": "q2", "score": "label"},
             ("label", "q1", "q2", "id"),
-            quoted=False,
             broken_bytes=True,
         ),
         "wine": DataSet("wine/winemag-sample.csv", _ITEM, leaves_gaps=True),

@@ -27,6 +27,8 @@ def test_every_data_set_is_read(name: str, data: Path) -> None:
     assert len(table) == COUNTS.get(name, len(table))
     assert len(table) > 10
     assert table.dropped <= 1
+    texts = [text for column in needed if column in ("left", "right", "text") for text in table.column(column)]
+    assert not any(text[0] == text[-1] == '"' and '""' in text for text in texts)  # still in the file's own marks
     if "score" in needed:
         assert all(table.scores[0] <= score <= table.scores[1] for score in table.column("score"))
 
