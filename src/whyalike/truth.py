@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from whyalike.errors import BadInput
 from whyalike.sides import Side
 
 Span = tuple[int, int]
@@ -54,8 +55,15 @@ def write_truth(truths: Sequence[Truth], path: Path) -> None:
 
 def read_truth(path: str | os.PathLike[str]) -> list[Truth]:
     """What `train_nouns` keeps beside a model."""
-    rows = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
-    return [
-        Truth(row["left"], row["right"], tuple((tuple(one), tuple(other)) for one, other in row["matches"]))
-        for row in rows
-    ]
+    found = []
+    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            row = json.loads(line)
+            matches = tuple((tuple(one), tuple(other)) for one, other in row["matches"])
+            found.append(Truth(row["left"], row["right"], matches))
+        except (ValueError, TypeError, KeyError) as error:
+            raise BadInput(
+                f"Line {number} of {Path(path).name} is no truth. Expected JSON with left, right and matches, as in the "
+                "truth-*.jsonl that `whyalike train nouns` writes."
+            ) from error
+    return found

@@ -38,7 +38,7 @@ def test_putting_back_the_tokens_an_embedding_needs_brings_it_back_sooner(encode
     assert rows[0]["curve"][-1] == pytest.approx(0, abs=1e-9)  # all is back
     assert rows[0]["curve"][0] == rows[1]["curve"][0]
     assert len(rows[0]["curve"]) == 26
-    assert rows[0]["replacement"] == "mask"
+    assert "by the mask token" in EmbeddingPerturbation().notes(encoder)[0]
 
 
 def test_tokens_taken_away_are_as_if_they_had_never_been(encoder: whyalike.Encoder) -> None:
@@ -68,14 +68,76 @@ def test_the_order_found_by_search_beats_its_reverse(encoder: whyalike.Encoder) 
             value[(unit, slice(None)) if side == 0 else (slice(None), unit)] += 100 - place
     rows = {
         row["subject"]: row
-        for row in ScorePerturbation(greedy=1).rows(
-            case, {"good": with_matrix(e, value), "bad": with_matrix(e, -value)}, encoder
-        )
+        for row in ScorePerturbation(greedy=1)
+        .prepare([], [case])
+        .rows(case, {"good": with_matrix(e, value), "bad": with_matrix(e, -value)}, encoder)
     }
     assert rows["good"]["comprehensiveness_rows"] == pytest.approx(rows["greedy search"]["comprehensiveness_rows"])
     assert rows["good"]["comprehensiveness_rows"] > rows["bad"]["comprehensiveness_rows"]
     assert rows["greedy search"]["sufficiency_rows"] <= rows["bad"]["sufficiency_rows"]
     assert set(order[0]) == {n for n, kind in enumerate(e.left.kinds) if kind == "text"}
+
+
+@pytest.mark.parametrize("pair", PAIRS[:3])
+def test_few_orders_drawn_by_chance_beat_the_search(encoder: whyalike.Encoder, pair: tuple[str, str]) -> None:
+    e = whyalike.explain(*pair, encoder=encoder, unit="word")
+    look = perturbation.Look(Case(0, *pair), encoder, "delete", 0.1)
+    best = look.measured(e, "rows", {back: look.greedy_order(e, back=back) for back in (False, True)})
+    chance = np.random.default_rng(0)
+    drawn = []
+    for _ in range(50):
+        order = tuple(list(chance.permutation(side.own)) for side in (e.left, e.right))
+        drawn.append(look.measured(e, "rows", {False: order, True: order}))
+    assert np.mean([row["comprehensiveness_rows"] <= best["comprehensiveness_rows"] + 1e-12 for row in drawn]) > 0.7
+    assert np.mean([row["sufficiency_rows"] >= best["sufficiency_rows"] - 1e-12 for row in drawn]) > 0.7
+
+
+def test_the_search_is_made_on_pairs_from_all_over() -> None:
+    cases = [Case(n, "a", "b") for n in range(100)]
+    assert ScorePerturbation(greedy=3).prepare([], cases)._searched == {0, 50, 99}
+    assert ScorePerturbation().prepare([], cases)._searched == frozenset()
+
+
+def test_words_without_a_difference_come_by_chance_not_from_left_to_right(encoder: whyalike.Encoder) -> None:
+    text = "the old man plays the guitar and a dog runs"
+    e = whyalike.explain(text, text, encoder=encoder, unit="word")
+    constant = replace(e, matrix=np.ones_like(e.matrix))
+    for kind in ("rows", "pairs"):
+        left, right = perturbation.orders(constant, kind)
+        assert sorted(left) == sorted(right) == e.left.own
+        assert left != e.left.own
+        assert perturbation.orders(constant, kind) == (left, right)
+
+
+def test_an_explanation_in_words_ranks_the_tokens_of_a_word_in_a_row(encoder: whyalike.Encoder) -> None:
+    text = "guitar walksing"
+    tokens, words = (whyalike.explain(text, text, encoder=encoder, unit=unit) for unit in ("token", "word"))
+    assert (tokens.left.own, words.left.own) == ([1, 2, 3], [1, 2])
+    assert perturbation.token_order(tokens.left, words.left, [2, 1], [1, 2, 3]) == [2, 3, 1]
+    assert perturbation.token_order(tokens.left, tokens.left, [3, 1, 2], [1, 2, 3]) == [3, 1, 2]
+    assert perturbation.token_order(tokens.left, words.left, [2], [0, 1, 2, 3, 4]) == [2, 3, 0, 1, 4]
+    rows = EmbeddingPerturbation().rows(Case(0, text, text), {"tokens": tokens, "words": words}, encoder)
+    assert rows[0]["curve"][0] == rows[1]["curve"][0]
+    assert rows[1]["curve"][-1] == pytest.approx(0, abs=1e-9)
+
+
+def test_what_the_paper_leaves_open_can_be_chosen(encoder: whyalike.Encoder) -> None:
+    case, e = Case(0, *PAIRS[0]), whyalike.explain(*PAIRS[0], encoder=encoder)
+    areas = {
+        name: EmbeddingPerturbation(**options).rows(case, {"bilrp": e}, encoder)[0]["area"]
+        for name, options in {
+            "default": {},
+            "down": {"rounding": "down"},
+            "up": {"rounding": "up"},
+            "unit": {"scale": "unit"},
+            "ranked": {"special_tokens": "ranked"},
+        }.items()
+    }
+    assert areas["up"] < areas["default"] < areas["down"]  # the sooner a token is back, the nearer
+    assert len({round(area, 9) for area in areas.values()}) == 5
+    for options in ({"rounding": "even"}, {"scale": "log"}, {"special_tokens": "gone"}):
+        with pytest.raises(UnknownName):
+            EmbeddingPerturbation(**options)  # type: ignore[arg-type]
 
 
 def test_orders_follow_totals_terms_and_pairs(encoder: whyalike.Encoder) -> None:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from whyalike.evaluate.measure import Case
 
 
+DEFAULT = ("bilrp", "integrated_jacobians", "token_outputs", "bti", "random")
+
+
 def command(
     measure: Annotated[
         str,
@@ -35,8 +38,8 @@ def command(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            help="What to judge, as NAME[@LAYER][:REFERENCE][+equal|proportional|aligned]; also "
-            "contextual_cosine@LAYER and exact_match. Can be repeated."
+            help="What to judge, as NAME[@LAYER][:REFERENCE][,PARAMETER=VALUE][+equal|proportional|aligned]; "
+            "also contextual_cosine@LAYER and exact_match. Can be repeated."
         ),
     ] = None,
     model: Annotated[
@@ -49,7 +52,12 @@ def command(
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", help="A parameter of the measure, such as `greedy=20`. Can be repeated."),
+        typer.Option(
+            "--set",
+            help="A parameter of the measure, such as `greedy=20`: perturbation has step, removal, greedy; "
+            "perturbation_embedding step, terms, special_tokens, rounding, scale; human possible; randomization seed; "
+            "conservation without_biases. Can be repeated.",
+        ),
     ] = None,
     folder: Annotated[
         Path | None,
@@ -74,11 +82,12 @@ def command(
         if measure not in (*MEASURES, "rating"):
             raise unknown("measure", measure, (*MEASURES, "rating"))
         needs = "pairs" if measure == "rating" else MEASURES[measure].needs
+        _check(measure, needs, method, model, column, settings, as_json)
         cases = _cases(data, needs, given.columns(column))
         encoders = [load_encoder(name) for name in model] if model else [load_encoder()]
     if pairs is not None:
         cases = spread_evenly(cases, pairs)
-    default = ("bilrp", "integrated_jacobians", "token_outputs", "bti", "random")
+    default = (*DEFAULT, *(f"contextual_cosine@{encoders[0].layers // 2}", "exact_match") * (measure == "human"))
     if measure == "rating":
         _prepare(cases, method or default, encoders[0], folder)
         return
@@ -99,6 +108,28 @@ def command(
     if folder is not None:
         written = ", ".join(str(path) for path in save(found, folder))
         Console(stderr=True, highlight=False).print(f"Written: {written}", markup=False)
+
+
+def _check(
+    measure: str,
+    needs: str,
+    method: list[str] | None,
+    model: list[str] | None,
+    column: list[str] | None,
+    settings: list[str] | None,
+    as_json: bool,
+) -> None:
+    """Refuses what would be left without effect."""
+    rating = measure == "rating"
+    for given_there, option, where in (
+        (measure == "sts" and method, "--method", "sts, which judges the model itself"),
+        (needs in ("alignments", "truth") and column, "--column", f"{measure}, whose files have a form of their own"),
+        (rating and settings, "--set", "rating"),
+        (rating and as_json, "--json", "rating"),
+        (rating and len(model or ()) > 1, "a second --model", "rating, which shows one model"),
+    ):
+        if given_there:
+            raise BadInput(f"{option} has no effect on {where}. Leave it out.")
 
 
 def _prepare(cases: list[Case], methods: Sequence[str], encoder: Encoder, folder: Path | None) -> None:

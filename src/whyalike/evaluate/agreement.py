@@ -8,13 +8,13 @@ from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
-from scipy.stats import rankdata
 
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput
-from whyalike.evaluate.measure import Case, Measure, Row, correlation, means
+from whyalike.evaluate.measure import Case, Measure, Row, correlation, means, rank_correlation
 from whyalike.explanation import Explanation
 
+NEAR = 0.5  # the mean score above which the Siamese paper's Figure 4 looks
 NUMBERS = ("spearman", "pearson", "top_3", "top_10")
 
 
@@ -25,7 +25,7 @@ def compared(one: Explanation, other: Explanation) -> Row:
         raise BadInput("The two explanations speak of different words of the pair. Compare models that read all of it.")
     flat = [each.ravel() for each in values]
     return {
-        "spearman": correlation(*(rankdata(each) for each in flat)),
+        "spearman": rank_correlation(*flat),
         "pearson": correlation(*flat),
         "top_3": _jaccard(flat[0], flat[1], 3),
         "top_10": _jaccard(flat[0], flat[1], 10),
@@ -37,7 +37,9 @@ def _text_cells(e: Explanation) -> np.ndarray:
 
 
 def _jaccard(one: np.ndarray, other: np.ndarray, count: int) -> float | None:
-    """Of the largest cells that are not zero: cells no method speaks of are not what two agree on."""
+    """Of the largest cells that are not zero: cells no method speaks of are not what two agree on. None where all are."""
+    if len(one) <= count:
+        return None
     tops = [{int(n) for n in np.argsort(-each, kind="stable")[:count] if each[n] != 0} for each in (one, other)]
     return len(tops[0] & tops[1]) / len(tops[0] | tops[1]) if tops[0] | tops[1] else None
 
@@ -62,9 +64,10 @@ class Agreement(Measure):
     def table(self, rows: Sequence[Row]) -> list[Row]:
         table = means(rows, (*NUMBERS, "mean_score"))
         for line in table:
-            own = [row for row in rows if row["subject"] == line["subject"] and row["spearman"] is not None]
-            near = [row["spearman"] for row in own if row["mean_score"] > 0.75]
-            line["spearman_where_score_above_0.75"] = float(np.mean(near)) if near else None
+            own = [row for row in rows if row["subject"] == line["subject"] and row["mean_score"] > NEAR]
+            for name in NUMBERS:
+                known = [row[name] for row in own if row[name] is not None]
+                line[f"{name}_above_{NEAR}"] = float(np.mean(known)) if known else None
         return table
 
 
@@ -90,12 +93,11 @@ class Sts(Measure):
         table = []
         for name in dict.fromkeys(row["subject"] for row in rows):
             pairs = np.array([(row["predicted"], row["human"]) for row in rows if row["subject"] == name], dtype=float)
-            ranks = [rankdata(values) for values in pairs.T]
             table.append(
                 {
                     "subject": name,
                     "pairs": len(pairs),
-                    "spearman": correlation(*ranks),
+                    "spearman": rank_correlation(*pairs.T),
                     "pearson": correlation(*pairs.T),
                 }
             )

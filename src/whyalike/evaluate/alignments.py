@@ -78,7 +78,10 @@ def read_alignments(source: str | os.PathLike[str]) -> list[Aligned]:
     reader = {".wa": _ists, ".json": _edinburgh, ".tsv": _tsv}.get(path.suffix)
     if reader is None:
         raise BadInput(f"{path.name} ends in {path.suffix!r}; expected .tsv, .json (Edinburgh++) or .wa (iSTS).")
-    found = list(reader(path))
+    try:
+        found = list(reader(path))
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path.name} is not UTF-8. Save it as UTF-8.") from error
     if not found:
         raise BadInput(f"{path.name} has no aligned pairs. Expected at least one.")
     return found
@@ -141,7 +144,16 @@ def _tsv(path: Path) -> Iterator[Aligned]:
 
 
 def _edinburgh(path: Path) -> Iterator[Aligned]:
-    for number, row in enumerate(json.loads(path.read_text(encoding="utf-8")), 1):
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise BadInput(f"{path.name} is not JSON: {error}. Expected a list of pairs, as in Edinburgh++.") from error
+    needed = ("source", "target", "sureAlign", "possibleAlign")
+    for number, row in enumerate(rows if isinstance(rows, list) else [rows], 1):
+        if not isinstance(row, dict) or not all(isinstance(row.get(name), str) for name in needed):
+            raise BadInput(
+                f"Pair {number} of {path.name} should have the texts {', '.join(needed)}, as in Edinburgh++."
+            )
         left, right = tuple(row["source"].split()), tuple(row["target"].split())
         sizes = len(left), len(right)
         sure, possible = (_links(row[name], path, number, sizes) for name in ("sureAlign", "possibleAlign"))
@@ -154,7 +166,7 @@ _CHUNKS = re.compile(r"^([\d ]+)<==>([\d ]+)//([^/]*)//([^/]*)//")
 def _ists(path: Path) -> Iterator[Aligned]:
     """Chunks with their type; words of two chunks that people put together count as links, all with all."""
     text = path.read_text(encoding="utf-8", errors="replace")
-    for block in re.findall(r"<sentence.*?</sentence>", text, re.DOTALL):
+    for number, block in enumerate(re.findall(r"<sentence.*?</sentence>", text, re.DOTALL), 1):
         sides = [
             tuple(line.split(" ", 1)[1].rsplit(":", 1)[0].strip() for line in _lines(block, name))
             for name in ("source", "translation")
@@ -163,8 +175,19 @@ def _ists(path: Path) -> Iterator[Aligned]:
         links = {
             (i, j) for chunk in chunks for i in chunk.left for j in chunk.right if chunk.kind not in ("NOALI", "ALIC")
         }
-        if all(sides) and all(word and " " not in word for side in sides for word in side):
-            yield Aligned(sides[0], sides[1], frozenset(links), chunks=chunks)
+        if not all(sides) or not all(word and " " not in word for side in sides for word in side):
+            raise BadInput(
+                f"Sentence {number} of {path.name} has no words, or words with blanks in them. Mend or drop it."
+            )
+        if any(
+            max(one) >= len(side)
+            for chunk in chunks
+            for one, side in zip((chunk.left, chunk.right), sides, strict=True)
+        ):
+            raise BadInput(
+                f"Sentence {number} of {path.name} puts words together that it does not have. Mend or drop it."
+            )
+        yield Aligned(sides[0], sides[1], frozenset(links), chunks=chunks)
 
 
 def _lines(block: str, name: str) -> list[str]:

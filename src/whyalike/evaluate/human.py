@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import comb, isnan
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.metrics import average_precision_score
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput
 from whyalike.evaluate.alignments import Aligned, in_words
-from whyalike.evaluate.measure import Case, Measure, Row, means
+from whyalike.evaluate.measure import Case, Measure, Row, means, rank_correlation
 from whyalike.explanation import Explanation
 
 THRESHOLDS = tuple(round(0.02 * step, 2) for step in range(1, 50))  # shares of a pair's largest value
@@ -62,12 +63,12 @@ def _numbers(values: Matrix, gold: Matrix, case: Case) -> Row:
         for matrix, truth in ((values, gold), (values.T, gold.T))
         for line, true in zip(matrix, truth, strict=True)
     ]
-    ranks = [_rank(line, true) for line, true in words if true.any()]
+    ranks = [_ranks(line, true) for line, true in words if true.any()]
     row: Row = {
         "average_precision": float(average_precision_score(gold.ravel(), values.ravel())),
         "precision_at_links": _precision(values.ravel(), gold.ravel(), links),
-        "first_partner": float(np.mean([rank <= 1 for rank in ranks])),
-        "reciprocal_rank": float(np.mean([1 / rank for rank in ranks])),
+        "first_partner": float(np.mean([chances.get(1, 0.0) for chances in ranks])),
+        "reciprocal_rank": float(np.mean([sum(chance / rank for rank, chance in each.items()) for each in ranks])),
         "even": case.number % 2 == 0,
         "counts": _counts(values, gold),
     }
@@ -84,13 +85,15 @@ def _precision(values: Float[np.ndarray, "cells"], gold: Float[np.ndarray, "cell
     return taken / count
 
 
-def _rank(values: Float[np.ndarray, "words"], true: Float[np.ndarray, "words"]) -> float:
-    """The rank of the best true partner. Words tied with it share their ranks, so that a constant row gets no credit; of
-    several true partners among the tied, the first is expected at ``(tied + 1) / (true + 1)``.
-    """
+def _ranks(values: Float[np.ndarray, "words"], true: Float[np.ndarray, "words"]) -> dict[int, float]:
+    """The ranks that the best true partner may have, with their chances: words tied with it come in any order."""
     best = values[true > 0].max()
     above, tied = int((values > best).sum()), values == best
-    return above + (int(tied.sum()) + 1) / (int(true[tied].sum()) + 1)
+    words, partners = int(tied.sum()), int(true[tied].sum())
+    return {
+        above + place: comb(words - place, partners - 1) / comb(words, partners)
+        for place in range(1, words - partners + 2)
+    }
 
 
 def _counts(values: Matrix, gold: Matrix) -> list[list[int]]:
@@ -117,13 +120,19 @@ def _chunks(values: Matrix, aligned: Aligned) -> list[list[Any]]:
     """Of each pair of chunks: kind, human score, and its mean value in deviations from the mean of all cells."""
     spread = float(values.std()) or 1.0
     return [
-        [chunk.kind, chunk.score, float((values[np.ix_(chunk.left, chunk.right)].mean() - values.mean()) / spread)]
+        [
+            chunk.kind,
+            None if isnan(chunk.score) else chunk.score,
+            float((values[np.ix_(chunk.left, chunk.right)].mean() - values.mean()) / spread),
+        ]
         for chunk in aligned.chunks
     ]
 
 
 def _by_kind(chunks: Sequence[Sequence[Any]]) -> Row:
-    """The mean value of each kind of alignment, and how often an EQUI pair stands above one of another kind."""
+    """The mean value of each kind of alignment, how often an EQUI pair stands above one of another kind, and how far values
+    rise with the scores people gave.
+    """
     by_kind: dict[str, list[float]] = {}
     for kind, _, value in chunks:
         by_kind.setdefault(kind, []).append(value)
@@ -133,4 +142,7 @@ def _by_kind(chunks: Sequence[Sequence[Any]]) -> Row:
         if kind != "EQUI" and len(same):
             gap = same[:, None] - np.array(values)[None]
             row[f"EQUI_above_{kind}"] = float(((gap > 0) + 0.5 * (gap == 0)).mean())
+    scored = np.array([(score, value) for _, score, value in chunks if score is not None], dtype=float)
+    if len(scored):
+        row["chunks_by_human_score"] = rank_correlation(*scored.T)
     return row

@@ -41,8 +41,13 @@ class Measure(ABC):
     higher_is_better: ClassVar[bool | None]
     joint: ClassVar[bool] = False  # whether it looks at all models' explanations together
 
-    def prepare(self, subjects: Sequence[Any]) -> None:  # noqa: B027  (most need nothing)
-        """Told once what will be judged."""
+    def prepare(self, subjects: Sequence[Any], cases: Sequence[Case]) -> Measure:
+        """The measure as it is for these subjects and cases: most are as they were."""
+        return self
+
+    def notes(self, encoder: Encoder) -> tuple[str, ...]:
+        """What a reader of the result should know of how it was measured."""
+        return ()
 
     @abstractmethod
     def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:
@@ -55,17 +60,24 @@ class Measure(ABC):
 
 def correlation(one: np.ndarray, other: np.ndarray) -> float | None:
     """None, which is JSON, where there is none."""
-    found = comparison.correlation(one, other)
-    return None if math.isnan(found) else found
+    return _known(comparison.correlation(one, other))
+
+
+def rank_correlation(one: np.ndarray, other: np.ndarray) -> float | None:
+    return _known(comparison.rank_correlation(one, other))
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def means(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:
-    """Each subject's mean of each number, its standard deviation, and over how many pairs. What is None does not count."""
+    """Each subject's mean of each number, its standard deviation, and how many pairs have the first. None does not count."""
     table = []
     for subject in dict.fromkeys(row["subject"] for row in rows):
         line: Row = {"subject": subject}
         own = [row for row in rows if row["subject"] == subject]
-        line["pairs"] = len(own)
+        line["pairs"] = sum(row.get(names[0]) is not None for row in own)
         for name in names:
             values = np.array([row[name] for row in own if row.get(name) is not None], dtype=float)
             line[name] = float(values.mean()) if len(values) else None

@@ -17,6 +17,13 @@ from whyalike.evaluate.measure import Row
 from whyalike.evaluate.run import Evaluation
 from whyalike.render import page
 
+CLOUDS = {  # what the papers draw: BiLRP, Figure 6; Siamese, Figures 3 and 5
+    "conservation": (("score", "matrix"), ("activation", "relevance")),
+    "agreement": (("mean_score", "spearman"),),
+    "balance": (("positive", "negative"), ("score", "positive")),
+    "sts": (("human", "predicted"),),
+}
+
 
 def picture(evaluation: Evaluation) -> Table:
     """The table for a rich console; the best of the headline stands out."""
@@ -24,11 +31,14 @@ def picture(evaluation: Evaluation) -> Table:
     table = Table(title=f"{evaluation.measure} · {evaluation.asked['model']}", title_justify="left", box=None)
     for name in columns:
         heading = name.replace("comprehensiveness", "compr.").replace("sufficiency", "suff.").replace("_", " ")
-        table.add_column(heading, justify="left" if name == "subject" else "right", overflow="fold")
+        named = name == "subject"
+        table.add_column(heading, justify="left" if named else "right", overflow="fold", no_wrap=named)
     best = _best(evaluation)
     for line in evaluation.table:
         style = "bold" if line["subject"] == best else ""
         table.add_row(*(page.shown(line.get(name)) for name in columns), style=style)
+    table.caption = " ".join(evaluation.notes) or None
+    table.caption_justify = "left"
     return table
 
 
@@ -54,9 +64,8 @@ def _parquet(evaluation: Evaluation, path: Path) -> None:
         import pyarrow.parquet
     except ImportError as error:
         raise MissingExtra("pyarrow", "Parquet files", "tables") from error
-    plain = [
-        {name: value for name, value in row.items() if name not in ("counts", "chunks")} for row in evaluation.rows
-    ]
+    names = dict.fromkeys(name for row in evaluation.rows for name in row if name not in ("counts", "chunks"))
+    plain = [{name: row.get(name) for name in names} for row in evaluation.rows]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(plain), path)
 
 
@@ -70,55 +79,64 @@ def to_html(evaluation: Evaluation) -> str:
     charts = {f"chart-{number}": chart for number, chart in enumerate(_charts(altair, evaluation))}
     title = f"{evaluation.measure} · {evaluation.asked['model']}"
     table = page.table(_shown(evaluation.table), best=_best(evaluation))
+    notes = "".join(f'<p class="caption">{escape(note)}</p>' for note in evaluation.notes)
     places = "".join(page.place(name) for name in charts)
-    return page.page(title, f"<h1>{escape(title)}</h1>{table}{places}{_significance(evaluation)}", charts)
+    return page.page(title, f"<h1>{escape(title)}</h1>{table}{notes}{places}{_significance(evaluation)}", charts)
 
 
 def _charts(altair: Any, evaluation: Evaluation) -> list[Any]:
     rows = [row for row in evaluation.rows if row.get(evaluation.headline) is not None]
-    names = list(dict.fromkeys(row["subject"] for row in rows))
-    values = [{"subject": row["subject"], "value": row[evaluation.headline]} for row in rows]
+    names = list(dict.fromkeys(row["subject"] for row in evaluation.rows))
+    curves = sorted({name for row in rows for name in row if name.startswith("curve")})
+    return [
+        *([_means(altair, evaluation.headline, rows, names)] if rows else []),
+        *(_curves(altair, curve, rows, names) for curve in curves),
+        *(_cloud(altair, x, y, evaluation.rows, names) for x, y in CLOUDS.get(evaluation.measure, ())),
+    ]
+
+
+def _means(altair: Any, headline: str, rows: Sequence[Row], names: list[str]) -> Any:
+    values = [{"subject": row["subject"], "value": row[headline]} for row in rows]
     base = altair.Chart(altair.Data(values=values)).encode(y=altair.Y("subject:N", sort=names, title=None))
-    axis = altair.X("mean(value):Q", title=evaluation.headline.replace("_", " "), scale=altair.Scale(zero=False))
-    bars = base.mark_point(filled=True, size=70, color="#b35806").encode(x=axis)
+    axis = altair.X("mean(value):Q", title=headline.replace("_", " "), scale=altair.Scale(zero=False))
+    points = base.mark_point(filled=True, size=70, color="#b35806").encode(x=axis)
     bands = base.mark_errorbar(extent="ci", color="#b35806").encode(x=altair.X("value:Q", title=""))
-    charts = [(bands + bars).properties(width=620, title="mean, with its 95 % interval")]
-    for curve in sorted({name for row in rows for name in row if name.startswith("curve")}):
-        points = [
-            {"subject": row["subject"], "step": step, "value": value}
-            for row in rows
-            for step, value in enumerate(row.get(curve, ()), 1)
-        ]
-        lines = altair.Chart(altair.Data(values=_mean_curve(points))).encode(
-            x=altair.X("step:Q"), color=altair.Color("subject:N", sort=names)
-        )
-        band = lines.mark_area(opacity=0.15).encode(y=altair.Y("low:Q", title=curve.replace("_", " ")), y2="high:Q")
-        charts.append(
-            (band + lines.mark_line().encode(y="value:Q")).properties(width=620, title=curve.replace("_", " "))
-        )
-    scatter = {
-        "conservation": ("score", "matrix"),
-        "agreement": ("mean_score", "spearman"),
-        "balance": ("score", "positive"),
-        "sts": ("human", "predicted"),
-    }
-    if evaluation.measure in scatter:
-        x, y = scatter[evaluation.measure]
-        points = [
-            {"subject": row["subject"], x: row[x], y: row[y]} for row in evaluation.rows if row.get(y) is not None
-        ]
-        cloud = (
-            altair.Chart(altair.Data(values=points))
-            .mark_circle(opacity=0.4)
-            .encode(
-                x=altair.X(f"{x}:Q"),
-                y=altair.Y(f"{y}:Q"),
-                color=altair.Color("subject:N", sort=names),
-                tooltip=[f"{x}:Q", f"{y}:Q", "subject:N"],
-            )
-        )
-        charts.append(cloud.properties(width=420, height=320))
-    return charts
+    return (bands + points).properties(width=620, title="mean, with its 95 % interval")
+
+
+def _curves(altair: Any, curve: str, rows: Sequence[Row], names: list[str]) -> Any:
+    points = [
+        {"subject": row["subject"], "step": step, "value": value}
+        for row in rows
+        for step, value in enumerate(row.get(curve, ()), 1)
+    ]
+    lines = altair.Chart(altair.Data(values=_mean_curve(points))).encode(
+        x=altair.X("step:Q"), color=altair.Color("subject:N", sort=names)
+    )
+    title = curve.replace("_", " ")
+    band = lines.mark_area(opacity=0.15).encode(y=altair.Y("low:Q", title=title), y2="high:Q")
+    return (band + lines.mark_line().encode(y="value:Q")).properties(width=620, title=title)
+
+
+def _cloud(altair: Any, x: str, y: str, rows: Sequence[Row], names: list[str]) -> Any:
+    """A point for every pair of texts, or for every text where a row has a number for each."""
+    points = [
+        {"subject": row["subject"], x: one, y: other}
+        for row in rows
+        for one, other in zip(*(_several(row.get(name)) for name in (x, y)), strict=True)
+    ]
+    cloud = altair.Chart(altair.Data(values=points)).mark_circle(opacity=0.4)
+    titles = [name.replace("_", " ") for name in (x, y)]
+    return cloud.encode(
+        x=altair.X(f"{x}:Q", title=titles[0]),
+        y=altair.Y(f"{y}:Q", title=titles[1]),
+        color=altair.Color("subject:N", sort=names),
+        tooltip=[f"{x}:Q", f"{y}:Q", "subject:N"],
+    ).properties(width=420, height=320, title=f"{titles[1]} by {titles[0]}")
+
+
+def _several(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _mean_curve(points: Sequence[Row]) -> list[Row]:
@@ -128,7 +146,8 @@ def _mean_curve(points: Sequence[Row]) -> list[Row]:
         found.setdefault((point["subject"], point["step"]), []).append(point["value"])
     rows = []
     for (subject, step), values in found.items():
-        mean, wide = float(np.mean(values)), 1.96 * float(np.std(values)) / len(values) ** 0.5
+        spread = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+        mean, wide = float(np.mean(values)), 1.96 * spread / len(values) ** 0.5
         rows.append({"subject": subject, "step": step, "value": mean, "low": mean - wide, "high": mean + wide})
     return rows
 

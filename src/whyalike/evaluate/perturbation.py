@@ -4,10 +4,11 @@ Two questions. **Embedding** (BiLRP paper, 4.3 and appendix B): tokens are put b
 their pairs; how soon does the text's own embedding return? **Score**, the one to judge by: words are taken from both texts, or
 put back into both; how soon does the *similarity of the pair* fall, or return? (Comprehensiveness and sufficiency for pairs.)
 
-What the paper leaves open, and how it is answered here: special tokens always stay; a token that is not there yet is the mask
-token (the unknown or padding token where a tokenizer has none; the result says which); after a share ``s`` of the steps,
-``round(s·n)`` of ``n`` tokens are back; distances are of the embeddings before any normalisation, and the area is their mean
-over all steps and both texts.
+What the paper leaves open are options of the measure. Where nothing is said: special tokens always stay; a token that is not
+there yet is the mask token (the unknown or padding token where a tokenizer has none; the result says which; differs from the
+paper, which has a token of its own for such models); after a share ``s`` of the steps, ``round(s·n)`` of ``n`` tokens are back;
+distances are of the embeddings before any normalisation, and the area is their mean over all steps and both texts. An
+explanation in words ranks all tokens of a word in a row.
 
 For the score, words are *deleted*: two texts full of mask tokens are alike, so that replacing words would raise the score. Two
 empty texts are alike too, which is why no more than half of the words are taken away, and nothing is measured before the
@@ -16,27 +17,34 @@ first word is back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import ClassVar, Literal
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
 
+from whyalike.data_sets import evenly
 from whyalike.encoders.encoder import Batch, Encoder
 from whyalike.encoders.tokens import Reading
 from whyalike.encoders.twin import Features
 from whyalike.errors import BadInput, unknown
 from whyalike.evaluate.measure import Case, Measure, Row, means
+from whyalike.evaluate.subjects import Subject
 from whyalike.explanation import Explanation
 from whyalike.sides import Side
 
+Trial = tuple[int | None, int | None]  # a word of the left text, of the right, or of each
 Order = list[int]  # indices of a side's own units, the most important first
 SIDES: tuple[Literal["left", "right"], Literal["left", "right"]] = ("left", "right")
 ORDERS = ("rows", "rows_and_terms", "pairs")
 ROWS_TOGETHER = 256
+ROUNDING: dict[str, Callable[[float], int]] = {"nearest": round, "down": math.floor, "up": math.ceil}
 Removal = Literal["delete", "replace"]
+STAYING = ("special", "prompt")  # kinds of tokens that are no part of the text
 
 
 def replacement(encoder: Encoder) -> tuple[str, int]:
@@ -51,14 +59,21 @@ def replacement(encoder: Encoder) -> tuple[str, int]:
     )
 
 
+def _replaced(encoder: Encoder) -> str:
+    return f"A token that is taken away is replaced by the {replacement(encoder)[0]} token."
+
+
 def embeddings_with(
-    encoder: Encoder, reading: Reading, kept: Bool[np.ndarray, "rows tokens"], removal: Removal
+    encoder: Encoder,
+    reading: Reading,
+    kept: Bool[np.ndarray, "rows tokens"],
+    removal: Removal,
+    staying: Sequence[str] = STAYING,
 ) -> Float[np.ndarray, "rows dim"]:
-    """The embedding of a text with only some of its tokens, for each row; special tokens are always there."""
+    """The embedding of a text with only some of its tokens, for each row; tokens of the ``staying`` kinds are always there."""
     (batch,) = encoder.batches([reading], 1)
-    kept, places = np.unique(
-        kept | np.array([kind != "text" for kind in reading.side.kinds]), axis=0, return_inverse=True
-    )
+    always = np.array([kind in staying for kind in reading.side.kinds])
+    kept, places = np.unique(kept | always, axis=0, return_inverse=True)
     found = np.zeros((len(kept), encoder.record.dim))
     # Rows of one length go together: deleted tokens leave no gap, replaced ones do not change the length.
     lengths = kept.sum(1) if removal == "delete" else np.full(len(kept), kept.shape[1])
@@ -91,17 +106,29 @@ def _check_step(step: float, most: float) -> None:
         raise BadInput(f"step is a share of the words, above 0 and at most {most:g}; got {step!r}.")
 
 
-def orders(e: Explanation, kind: str) -> tuple[Order, Order]:
-    """Each side's own units, most important first: by their totals, or by the strongest pair they stand in."""
-    own = [e.left.own, e.right.own]
+def orders(e: Explanation, kind: str, units: Sequence[Sequence[int]] | None = None) -> tuple[Order, Order]:
+    """Each side's own units (or those given), most important first: by their totals, or by the strongest pair they stand in.
+
+    What an explanation gives the same value stands in an order drawn by chance, the same for all explanations of that size.
+    """
+    mine = (e.left.own, e.right.own) if units is None else units
+    chance = np.random.default_rng(e.matrix.shape)
     if kind == "pairs":
-        flat = np.argsort(-e.matrix, axis=None, kind="stable")
-        places = np.unravel_index(flat, e.matrix.shape)
-        first = [list(dict.fromkeys(map(int, each))) for each in places]
-        return tuple([unit for unit in order if unit in set(mine)] for order, mine in zip(first, own, strict=True))  # type: ignore[return-value]
-    terms = kind == "rows_and_terms"
-    totals = (e.matrix.sum(1) + terms * e.left_terms, e.matrix.sum(0) + terms * e.right_terms)
-    return tuple(sorted(mine, key=lambda unit: -total[unit]) for total, mine in zip(totals, own, strict=True))  # type: ignore[return-value]
+        cells = np.lexsort((chance.permutation(e.matrix.size), -e.matrix.ravel()))
+        ranked = [each.tolist() for each in np.unravel_index(cells, e.matrix.shape)]
+    else:
+        terms = kind == "rows_and_terms"
+        totals = (e.matrix.sum(1) + terms * e.left_terms, e.matrix.sum(0) + terms * e.right_terms)
+        ranked = [np.lexsort((chance.permutation(len(total)), -total)).tolist() for total in totals]
+    left, right = ([n for n in dict.fromkeys(order) if n in own] for order, own in zip(ranked, mine, strict=True))
+    return left, right
+
+
+def token_order(tokens: Side, units: Side, order: Order, ranked: Sequence[int]) -> Order:
+    """An order of units as one of tokens: all tokens of a unit in a row. Tokens to rank that are in none of them come last."""
+    member = _members(tokens, units)
+    found = [int(token) for unit in order for token in np.flatnonzero(member[:, unit])]
+    return [token for token in dict.fromkeys([*found, *ranked]) if token in ranked]
 
 
 def kept_after(
@@ -120,12 +147,15 @@ def kept_after(
 
 
 def _members(tokens: Side, units: Side) -> Bool[np.ndarray, "tokens units"]:
-    """Which of the explanation's units each token of the text belongs to, by characters."""
+    """Which of the explanation's units each token of the text belongs to, by characters; special tokens are their own."""
     found = np.zeros((len(tokens), len(units)), dtype=bool)
     starts, ends = units.offsets[units.own].T
     for number in tokens.own:
         start, end = tokens.offsets[number]
         found[number, units.own] = (starts < end) & (start < ends) | ((starts == start) & (ends == end))
+    special = [[n for n, kind in enumerate(side.kinds) if kind == "special"] for side in (tokens, units)]
+    if len(special[0]) == len(special[1]):
+        found[special[0], special[1]] = True
     return found
 
 
@@ -139,31 +169,40 @@ class EmbeddingPerturbation(Measure):
     higher_is_better: ClassVar[bool | None] = False
     step: float = 0.04
     terms: bool = False  # whether a token's total has its term
+    special_tokens: Literal["stay", "ranked"] = "stay"
+    rounding: Literal["nearest", "down", "up"] = "nearest"  # of the number of tokens that are back
+    scale: Literal["raw", "unit"] = "raw"  # of embeddings whose distance is taken
 
     def __post_init__(self) -> None:
         _check_step(self.step, 1.0)
+        for name, known in (("special_tokens", ("stay", "ranked")), ("rounding", ROUNDING), ("scale", ("raw", "unit"))):
+            if getattr(self, name) not in known:
+                raise unknown(name, getattr(self, name), known)
 
     def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:
         readings = encoder.read([case.left, case.right], truncate=True)
         shares = np.arange(0, 1 + 1e-9, self.step)
+        staying = STAYING if self.special_tokens == "stay" else ("prompt",)
         rows: list[Row] = []
         for name, e in found.items():
             curve = np.zeros(len(shares))
-            for side, order, reading in zip(SIDES, orders(e, ORDERS[self.terms]), readings, strict=True):
-                counts, places = np.unique([round(share * len(order)) for share in shares], return_inverse=True)
-                kept = kept_after(reading, e, side, order, counts.tolist(), back=True)
-                whole = np.ones((1, len(reading.ids)), dtype=bool)
-                embeddings = embeddings_with(encoder, reading, np.concatenate([kept, whole]), "replace")
-                curve += np.linalg.norm(embeddings[:-1] - embeddings[-1], axis=1)[places] / 2
-            rows.append(
-                {
-                    "subject": name,
-                    "area": float(curve.mean()),
-                    "curve": curve.tolist(),
-                    "replacement": replacement(encoder)[0],
-                }
-            )
+            own = [[n for n, kind in enumerate(side.kinds) if kind not in staying] for side in (e.left, e.right)]
+            for side, order, reading in zip(SIDES, orders(e, ORDERS[self.terms], own), readings, strict=True):
+                ranked = [n for n, kind in enumerate(reading.side.kinds) if kind not in staying]
+                tokens = token_order(reading.side, getattr(e, side), order, ranked)
+                counts = [ROUNDING[self.rounding](round(share * len(tokens), 9)) for share in shares]
+                kept = np.zeros((len(counts) + 1, len(reading.ids)), dtype=bool)
+                for number, count in enumerate([*counts, len(tokens)]):
+                    kept[number, tokens[:count]] = True
+                embeddings = embeddings_with(encoder, reading, kept, "replace", staying)
+                if self.scale == "unit":
+                    embeddings /= np.linalg.norm(embeddings, axis=1, keepdims=True)
+                curve += np.linalg.norm(embeddings[:-1] - embeddings[-1], axis=1) / 2
+            rows.append({"subject": name, "area": float(curve.mean()), "curve": curve.tolist()})
         return rows
+
+    def notes(self, encoder: Encoder) -> tuple[str, ...]:
+        return (_replaced(encoder),)
 
     def table(self, rows: Sequence[Row]) -> list[Row]:
         return means(rows, ("area",))
@@ -185,12 +224,20 @@ class ScorePerturbation(Measure):
     higher_is_better: ClassVar[bool | None] = True
     step: float = 0.1
     removal: Removal = "delete"
-    greedy: int = 0  # on how many pairs to search for a good order, trying every word at every step
+    greedy: int = 0  # on how many pairs, spread evenly, to search for a good order, trying every word at every step
+    _searched: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         _check_step(self.step, 0.5)
         if self.removal not in ("delete", "replace"):
             raise unknown("removal", self.removal, ("delete", "replace"))
+
+    def prepare(self, subjects: Sequence[Subject], cases: Sequence[Case]) -> ScorePerturbation:
+        chosen = evenly(len(cases), self.greedy) if self.greedy else []
+        return replace(self, _searched=frozenset(cases[index].number for index in chosen))
+
+    def notes(self, encoder: Encoder) -> tuple[str, ...]:
+        return (_replaced(encoder),) if self.removal == "replace" else ()
 
     def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:
         look = Look(case, encoder, self.removal, self.step)
@@ -204,10 +251,10 @@ class ScorePerturbation(Measure):
                 order = orders(worded, kind)
                 row |= look.measured(worded, kind, {False: order, True: order})
             rows.append(row)
-        if case.number < self.greedy and found:
+        if case.number in self._searched and found:
             worded = next(iter(found.values())).by_word()
             best = {back: look.greedy_order(worded, back=back) for back in (False, True)}
-            rows.append({"subject": "greedy search", **look.measured(worded, "rows", best)})
+            rows.append({"subject": "greedy search", "control": True, **look.measured(worded, "rows", best)})
         for row in rows:
             row["faithfulness"] = row["comprehensiveness_rows"] - row["sufficiency_rows"]
         return rows
@@ -254,24 +301,30 @@ class Look:
         return np.array([self._score(left, right) for left, right in zip(*kept, strict=True)])
 
     def greedy_order(self, e: Explanation, *, back: bool) -> tuple[Order, Order]:
-        """The order found by trying every word at every step, the best one first: what a good order can reach."""
+        """The order found by trying every word at every step that is measured, the best one first: what an order can reach."""
         chosen: tuple[Order, Order] = ([], [])
-        rest = [e.left.own, e.right.own]
-        while any(rest):
-            trials = [(number, unit) for number in (0, 1) for unit in rest[number]]
-            kept = [[self._with(e, chosen, trial, side, back) for trial in trials] for side in (0, 1)]
-            self._remember([np.array(rows) for rows in kept])
-            scores = [self._score(left, right) for left, right in zip(*kept, strict=True)]
-            gaps = [abs(self.whole - score) if back else score for score in scores]
-            number, unit = trials[int(np.argmin(gaps))]
-            chosen[number].append(unit)
-            rest[number].remove(unit)
-        return chosen
+        rest = (e.left.own, e.right.own)
+        for goals in zip(*(_counts(self.shares[back], len(mine), back) for mine in rest), strict=True):
+            while wanting := [n for n in (0, 1) if len(chosen[n]) < goals[n]]:
+                trials: list[Trial] = [(unit, None) for unit in rest[0]] if 0 in wanting else []
+                trials += [(None, unit) for unit in rest[1]] if 1 in wanting else []
+                if back and not any(chosen):  # of two empty texts nothing can be said: the first words come together
+                    trials = list(product(*rest))
+                kept = [[self._with(e, chosen, trial, side, back) for trial in trials] for side in (0, 1)]
+                self._remember([np.array(rows) for rows in kept])
+                scores = [self._score(left, right) for left, right in zip(*kept, strict=True)]
+                gaps = [abs(self.whole - score) if back else score for score in scores]
+                for side, unit in enumerate(trials[int(np.argmin(gaps))]):
+                    if unit is not None:
+                        chosen[side].append(unit)
+                        rest[side].remove(unit)
+        return chosen[0] + rest[0], chosen[1] + rest[1]
 
     def _with(
-        self, e: Explanation, chosen: tuple[Order, Order], trial: tuple[int, int], side: int, back: bool
+        self, e: Explanation, chosen: tuple[Order, Order], trial: Trial, side: int, back: bool
     ) -> Bool[np.ndarray, "tokens"]:
-        order = chosen[side] + ([trial[1]] if trial[0] == side else [])
+        added = trial[side]
+        order = chosen[side] if added is None else [*chosen[side], added]
         return kept_after(self.readings[side], e, SIDES[side], order, [len(order)], back=back)[0]
 
     def _remember(self, kept: list[np.ndarray]) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -15,7 +16,7 @@ from whyalike.encoders.modules import refill
 from whyalike.encoders.twin import find_blocks
 from whyalike.evaluate.agreement import NUMBERS, compared
 from whyalike.evaluate.measure import Case, Measure, Row, means
-from whyalike.evaluate.subjects import Subject, subject
+from whyalike.evaluate.subjects import Subject
 from whyalike.explanation import Explanation
 
 ALL = "all weights"
@@ -36,21 +37,23 @@ class Randomization(Measure):
     higher_is_better: ClassVar[bool | None] = False
     seed: int = 0
     FAILS_ABOVE: ClassVar[float] = 0.95
-    _kept: dict[int, list[tuple[str, Encoder]]] = field(default_factory=dict, repr=False, compare=False)
-    _judged: dict[str, Subject] = field(default_factory=dict, repr=False, compare=False)
+    _judged: tuple[Subject, ...] = ()
+    _drawn: dict[Encoder, list[tuple[str, Encoder]]] = field(default_factory=dict, repr=False, compare=False)
 
-    def prepare(self, subjects: Sequence[Subject]) -> None:
-        self._judged.update({judged.name: judged for judged in subjects})
+    def prepare(self, subjects: Sequence[Subject], cases: Sequence[Case]) -> Randomization:
+        return replace(self, _judged=tuple(subjects), _drawn={})
 
     def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:
-        if id(encoder) not in self._kept:
-            self._kept[id(encoder)] = list(drawn_anew(encoder, self.seed))
+        if encoder not in self._drawn:
+            self._drawn[encoder] = drawn_anew(encoder, self.seed)
         rows: list[Row] = []
-        for stage, strange in self._kept[id(encoder)]:
-            for name, e in found.items():
-                judged = self._judged.get(name) or subject(name)
+        for stage, strange in self._drawn[encoder]:
+            for judged in self._judged:
                 (again,) = judged.explanations([(case.left, case.right)], strange)
-                rows.append({"subject": f"{name}, {stage}"} | compared(e, again))
+                numbers = compared(found[judged.name], again)
+                if numbers["spearman"] is None and _same(found[judged.name], again):
+                    numbers["spearman"] = 1.0  # it says the same of all words, and went on to
+                rows.append({"subject": f"{judged.name}, {stage}"} | numbers)
         return rows
 
     def table(self, rows: Sequence[Row]) -> list[Row]:
@@ -59,6 +62,10 @@ class Randomization(Measure):
             if line["subject"].endswith(ALL):
                 line["reacts"] = None if line["spearman"] is None else line["spearman"] < self.FAILS_ABOVE
         return table
+
+
+def _same(one: Explanation, other: Explanation) -> bool:
+    return np.array_equal(one.by_word().matrix, other.by_word().matrix)
 
 
 def drawn_anew(encoder: Encoder, seed: int) -> list[tuple[str, Encoder]]:

@@ -56,6 +56,7 @@ class Evaluation:
     table: tuple[Row, ...]
     headline: str
     higher_is_better: bool | None
+    notes: tuple[str, ...] = ()  # what a reader should know of how it was measured
 
     def significance(self) -> list[Row]:
         """Wilcoxon's signed-rank test, two-sided, on pairs that both subjects have, for every two subjects.
@@ -85,6 +86,7 @@ class Evaluation:
             "asked": dict(self.asked),
             "headline": self.headline,
             "higher_is_better": self.higher_is_better,
+            "notes": list(self.notes),
             "table": list(self.table),
             "significance": self.significance(),
         }
@@ -114,13 +116,13 @@ def evaluate(
         measure = MEASURES[measure]()
     if not cases:
         raise BadInput("Expected at least one pair to evaluate on.")
+    if len({case.number for case in cases}) < len(cases):
+        raise BadInput("Two cases have the same number. Make them with one call of cases_of, or number them apart.")
     chosen = [subject(each) if isinstance(each, str) else each for each in subjects] if measure.name != "sts" else []
     encoders = {"": encoder, **{f" on {name}": each for name, each in (others or {}).items()}}
-    for judged in chosen:
-        for each in encoders.values():
-            if judged.method is not None:
-                judged.method.check(each)  # before any work is done
+    _check(measure, chosen, encoders)
     asked = {
+        "version": __version__,
         "measure": measure.name,
         "parameters": {
             each.name: getattr(measure, each.name)
@@ -128,30 +130,74 @@ def evaluate(
             if not each.name.startswith("_")
         },
         "subjects": [each.name for each in chosen],
+        "subjects_in_full": [[each.view, each.method and asdict(each.method.record(encoder))] for each in chosen],
         "models": {name: asdict(each.record) for name, each in encoders.items()},
         "model": encoder.record.name,
         "pairs": len(cases),
-        "data": _digest(cases),
+        "data": digest([asdict(case) for case in map(_plain, cases)]),
     }
-    measure.prepare(chosen)
+    measure = measure.prepare(chosen, cases)
     log = _Log(Path(folder) if folder is not None else None, json.loads(json.dumps(asked)))
-    rows = list(log.rows)
-    with tqdm(total=len(cases), initial=len(log.done), desc=measure.name, disable=not progress) as bar:
-        todo = [case for case in cases if case.number not in log.done]
+    with tqdm(total=len(cases), initial=len(log.entries), desc=measure.name, disable=not progress) as bar:
+        todo = [case for case in cases if case.number not in log.entries]
         for case, found in _explained(todo, chosen, encoders, progress):
-            fresh = [{"case": case.number, **row} for row in _rows(measure, case, found, encoders)]
-            log.write(case.number, fresh)
-            rows += fresh
+            rows = [{"case": case.number, **row} for row in _rows(measure, case, found, encoders)]
+            log.write({"case": case.number, "cut": any(e.left.cut + e.right.cut for e in found.values()), "rows": rows})
             bar.update()
-    rows.sort(key=lambda row: row["case"])
-    table = measure.table(rows) if rows else []
-    return Evaluation(measure.name, asked, tuple(rows), tuple(table), measure.headline, measure.higher_is_better)
+    entries = [log.entries[case.number] for case in cases]
+    rows = [row for entry in entries for row in entry["rows"]]
+    return Evaluation(
+        measure.name,
+        asked,
+        tuple(rows),
+        tuple(measure.table(rows)),
+        measure.headline,
+        measure.higher_is_better,
+        (*measure.notes(encoder), *_left_out(entries)),
+    )
+
+
+def _check(measure: Measure, subjects: Sequence[Subject], encoders: Mapping[str, Encoder]) -> None:
+    """Before any work is done."""
+    if not subjects and measure.name != "sts":
+        raise BadInput("Expected at least one subject to judge, such as bilrp.")
+    if len({each.name for each in subjects}) < len(subjects):
+        raise BadInput("Two subjects have the same name. Give each once, or name them apart.")
+    if measure.joint and len(subjects) * len(encoders) < 2:
+        raise BadInput(
+            f"{measure.name} compares at least two subjects or models. Give another method, or another model."
+        )
+    for judged in subjects:
+        for encoder in encoders.values():
+            if judged.method is not None:
+                judged.method.check(encoder)
+
+
+def _left_out(entries: Sequence[Row]) -> list[str]:
+    cut, none = sum(entry["cut"] for entry in entries), sum(not entry["rows"] for entry in entries)
+    notes = []
+    if cut:
+        notes.append(f"{cut} of {len(entries)} pairs are longer than the model reads: they are judged by what it read.")
+    if none:
+        notes.append(f"Of {none} of {len(entries)} pairs there is nothing to say: they are left out.")
+    return notes
+
+
+def _plain(case: Case) -> Case:
+    """A case whose sets are in an order, to be told from another."""
+    if case.aligned is None:
+        return case
+    links = (tuple(sorted(each)) for each in (case.aligned.sure, case.aligned.possible))
+    sure, possible = links
+    return replace(case, aligned=replace(case.aligned, sure=sure, possible=possible))  # type: ignore[arg-type]
 
 
 def cases_of(pairs: Iterable[tuple[str, str]], scores: Iterable[float] | None = None) -> list[Case]:
     """Plain pairs as cases."""
-    known = list(scores) if scores is not None else None
-    return [Case(n, left, right, known[n] if known else None) for n, (left, right) in enumerate(pairs)]
+    texts, known = list(pairs), None if scores is None else list(scores)
+    if known is not None and len(known) != len(texts):
+        raise BadInput(f"There are {len(texts)} pairs, but {len(known)} scores. Give one score per pair, or none.")
+    return [Case(n, left, right, known[n] if known else None) for n, (left, right) in enumerate(texts)]
 
 
 def _explained(
@@ -201,29 +247,21 @@ def _adjust(lines: list[Row]) -> None:
         line["p_adjusted"] = largest
 
 
-def _digest(cases: Sequence[Case]) -> str:
-    return digest(
-        [
-            (case.number, case.left, case.right, case.score, case.aligned and sorted(case.aligned.sure), case.truth)
-            for case in cases
-        ]
-    )
-
-
 def spread_evenly(cases: Sequence[Case], count: int) -> list[Case]:
     """So many cases from all over, numbered anew."""
     return [replace(cases[index], number=number) for number, index in enumerate(evenly(len(cases), count))]
 
 
 class _Log:
-    """Finished pairs on disk: one line each, so that a line is whole or absent."""
+    """Finished pairs, on disk where there is a folder: one line each, so that a line is whole or absent."""
 
     def __init__(self, folder: Path | None, asked: Mapping[str, Any]) -> None:
         self.path = None if folder is None else folder / ROWS
-        self.rows: list[Row] = []
-        self.done: set[int] = set()
-        if folder is None or self.path is None:
+        self.entries: dict[int, Row] = {}
+        if folder is None:
             return
+        if folder.exists() and not folder.is_dir():
+            raise BadInput(f"{folder} is a file; expected a folder. Give another.")
         folder.mkdir(parents=True, exist_ok=True)
         state = folder / ASKED
         if state.is_file():
@@ -232,23 +270,22 @@ class _Log:
             raise BadInput(f"{folder} exists and holds something else. Give another folder, or empty this one.")
         else:
             write_asked(state, asked)
-        self._read()
+        self._read(folder / ROWS)
 
-    def _read(self) -> None:
-        assert self.path is not None
-        if not self.path.is_file():
+    def _read(self, path: Path) -> None:
+        if not path.is_file():
             return
-        whole = []
-        for line in self.path.read_text(encoding="utf-8").splitlines(keepends=True):
-            if not line.endswith("\n"):
-                break  # cut off when the run was killed
+        written = path.read_bytes()
+        whole = written[: written.rfind(b"\n") + 1]
+        if len(whole) < len(written):  # cut off when the run was killed
+            with path.open("r+b") as out:
+                out.truncate(len(whole))
+        for line in whole.splitlines():
             entry = json.loads(line)
-            self.done.add(entry["case"])
-            self.rows += entry["rows"]
-            whole.append(line)
-        self.path.write_text("".join(whole), encoding="utf-8")
+            self.entries[entry["case"]] = entry
 
-    def write(self, case: int, rows: list[Row]) -> None:
+    def write(self, entry: Row) -> None:
         if self.path is not None:
             with self.path.open("a", encoding="utf-8") as out:
-                out.write(json.dumps({"case": case, "rows": rows}) + "\n")
+                out.write(json.dumps(entry) + "\n")
+        self.entries[entry["case"]] = entry

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput
 from whyalike.evaluate.measure import Case, Measure, Row, correlation, means
 from whyalike.evaluate.randomization import without_biases
-from whyalike.evaluate.subjects import Subject, subject
+from whyalike.evaluate.subjects import Subject
 from whyalike.explanation import Contributions, Explanation
 from whyalike.methods.second_order import SecondOrder
 from whyalike.pairs import explain_parts
@@ -31,27 +31,28 @@ class Conservation(Measure):
     summary: ClassVar[str] = (
         "what the matrix, the terms and the constant sum to, against the score; with and without biases"
     )
-    headline: ClassVar[str] = "all_parts_off"
+    headline: ClassVar[str] = "matrix_off"
     higher_is_better: ClassVar[bool | None] = False
     without_biases: bool = True
-    _judged: dict[str, Subject] = field(default_factory=dict, repr=False, compare=False)
-    _kept: dict[int, Encoder] = field(default_factory=dict, repr=False, compare=False)
+    _judged: tuple[Subject, ...] = ()
+    _bare: dict[Encoder, Encoder] = field(default_factory=dict, repr=False, compare=False)
 
-    def prepare(self, subjects: Sequence[Subject]) -> None:
-        self._judged.update({judged.name: judged for judged in subjects})
+    def prepare(self, subjects: Sequence[Subject], cases: Sequence[Case]) -> Conservation:
+        return replace(self, _judged=tuple(subjects), _bare={})
 
     def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:
-        judged = {name: self._judged.get(name) or subject(name) for name in found}
-        rows = [_parts(name, e, _contributions(judged[name], case, encoder)) for name, e in found.items()]
+        rows = [
+            _parts(judged.name, found[judged.name], _contributions(judged, case, encoder)) for judged in self._judged
+        ]
         if not self.without_biases:
             return rows
-        if id(encoder) not in self._kept:
-            self._kept[id(encoder)] = without_biases(encoder)
-        bare = self._kept[id(encoder)]
-        for name, each in judged.items():
-            parts = _contributions(each, case, bare)
-            e = explain_parts(*parts) if parts else next(each.explanations([(case.left, case.right)], bare))
-            rows.append({**_parts(name, e, parts), "subject": f"{name}, biases zero", "control": True})
+        if encoder not in self._bare:
+            self._bare[encoder] = without_biases(encoder)
+        bare = self._bare[encoder]
+        for judged in self._judged:
+            parts = _contributions(judged, case, bare)
+            e = explain_parts(*parts) if parts else next(judged.explanations([(case.left, case.right)], bare))
+            rows.append({**_parts(f"{judged.name}, biases zero", e, parts), "control": True})
         return rows
 
     def table(self, rows: Sequence[Row]) -> list[Row]:
@@ -89,6 +90,9 @@ def _parts(name: str, e: Explanation, texts: Sequence[Contributions]) -> Row:
     }
 
 
+ABOVE = (1, 2)  # the sums of positive attributions that the Siamese paper looks for, of exact and of other models
+
+
 @dataclass(frozen=True, slots=True)
 class Balance(Measure):
     """Sums of positive and of negative attributions."""
@@ -102,16 +106,19 @@ class Balance(Measure):
         return [
             {
                 "subject": name,
+                "unit": e.left.unit,
                 "score": e.score,
                 "positive": float(np.clip(e.matrix, 0, None).sum()),
                 "negative": float(np.clip(e.matrix, None, 0).sum()),
-                "positive_above_2": float(np.clip(e.matrix, 0, None).sum() > 2),
+                **{f"positive_above_{each}": float(np.clip(e.matrix, 0, None).sum() > each) for each in ABOVE},
             }
             for name, e in found.items()
         ]
 
     def table(self, rows: Sequence[Row]) -> list[Row]:
-        return means(rows, ("score", "positive", "negative", "positive_above_2"))
+        table = means(rows, ("positive", "negative", "score", *(f"positive_above_{each}" for each in ABOVE)))
+        units = {row["subject"]: row["unit"] for row in rows}
+        return [{**line, "unit": units[line["subject"]]} for line in table]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +138,10 @@ class GroundTruth(Measure):
             )
         if not case.truth.score:
             return []
+        worded = {name: e.by_word() for name, e in found.items()}  # all alike: some speak in words only
         return [
             {"subject": name, "cosine": _cosine(case.truth.matrix(e.left, e.right), e.matrix)}
-            for name, e in found.items()
+            for name, e in worded.items()
         ]
 
     def table(self, rows: Sequence[Row]) -> list[Row]:

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from whyalike.encoders.encoder import Batch, Encoder
+from whyalike.errors import BadInput
 from whyalike.methods.second_order import Cut, Images, SecondOrder, Totals, totals_by_images
 from whyalike.methods.tangents import states_at
 
@@ -51,6 +52,10 @@ class Random(SecondOrder):
     adds_up: ClassVar[bool] = False
     layer: int | None = 0
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.seed, int) or self.seed < 0:
+            raise BadInput(f"A seed should be a whole number from 0 on; got {self.seed!r}.")
 
     def images(self, encoder: Encoder, batch: Batch, cut: Cut, budget: int) -> Images:
         embedding, _ = encoder.run(batch.features, self.layer_in(encoder))
