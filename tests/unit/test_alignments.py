@@ -145,3 +145,29 @@ def test_alignments_that_are_none_are_refused(content: str, message: str, tmp_pa
     (tmp_path / "a.xml").write_text("x")
     with pytest.raises(BadInput, match="ends in '.xml'"):
         read_alignments(tmp_path / "a.xml")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.json", b"[1", "is not JSON"),
+        ("a.json", b'{"rows": []}', "Pair 1 of a.json should have the texts"),
+        ("a.json", b'[{"source": "a", "target": "b", "sureAlign": 3}]', "Pair 1 of a.json should have the texts"),
+        ("a.tsv", b"caf\xe9\tcoffee\t0-0\n", "is not UTF-8"),
+        (
+            "a.wa",
+            b"<sentence id='1'>\n<source>\n1 dog :\n</source>\n<translation>\n1 cat :\n</translation>\n"
+            b"<alignment>\n1 <==> 7 // EQUI // 5 // dog <==> cat\n</alignment>\n</sentence>\n",
+            "words together that it does not have",
+        ),
+        (
+            "a.wa",
+            b"<sentence id='1'>\n<source>\n1 dog :\n</source>\n<translation>\n</translation>\n</sentence>\n",
+            "Sentence 1 of a.wa has no words",
+        ),
+    ],
+)
+def test_files_that_hold_no_alignments_are_refused(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(BadInput, match=message):
+        read_alignments(tmp_path / name)

@@ -21,9 +21,10 @@ from whyalike.evaluate.agreement import Agreement, Sts, compared
 from whyalike.evaluate.alignments import Aligned
 from whyalike.evaluate.measure import Case
 from whyalike.evaluate.page import picture, save, to_html
+from whyalike.evaluate.perturbation import ScorePerturbation
 from whyalike.evaluate.randomization import drawn_anew, without_biases
 from whyalike.evaluate.run import MEASURES, ROWS, cases_of, evaluate, spread_evenly
-from whyalike.evaluate.subjects import subject
+from whyalike.evaluate.subjects import Subject, subject
 from whyalike.evaluate.sums import Balance, Conservation, GroundTruth
 from whyalike.truth import Truth
 
@@ -66,6 +67,8 @@ def test_agreement_of_the_same_is_one(encoder: whyalike.Encoder) -> None:
     turned = compared(e, with_matrix(e, -e.matrix))
     assert turned["spearman"] == pytest.approx(-1)
     assert compared(e, with_matrix(e, 0 * e.matrix))["spearman"] is None
+    few = whyalike.explain("old man", "dog", encoder=encoder)
+    assert compared(few, few)["top_3"] is None  # of two cells the top three say nothing
     sparse = [np.zeros_like(e.by_word().matrix) for _ in range(2)]
     sparse[0][1, 1], sparse[1][2, 2] = 1, 1
     assert compared(*(with_matrix(e.by_word(), matrix) for matrix in sparse))["top_10"] == 0  # zeros are no agreement
@@ -105,10 +108,20 @@ def test_a_method_that_does_not_react_to_the_weights_fails(encoder: whyalike.Enc
     assert reacts == {"bilrp, all weights": True, "exact_match, all weights": False}
 
 
+def test_who_always_says_the_same_of_all_words_does_not_react(encoder: whyalike.Encoder) -> None:
+    cases = cases_of([("the dog", "a cat")])  # no word is shared: exact match is zero throughout
+    table = evaluate("randomization", cases, encoder=encoder, subjects=["exact_match"], progress=False).table
+    assert [line["reacts"] for line in table if "reacts" in line] == [False]
+
+
 def test_sts_is_the_models_own_correlation(encoder: whyalike.Encoder) -> None:
     scores = [whyalike.explain(*pair, encoder=encoder).score for pair in PAIRS]
     (line,) = evaluate("sts", cases_of(PAIRS, scores), encoder=encoder, progress=False).table
     assert (line["spearman"], line["pearson"]) == pytest.approx((1, 1))
+    (line,) = evaluate("sts", cases_of(PAIRS, [-score for score in scores]), encoder=encoder, progress=False).table
+    assert (line["spearman"], line["pearson"]) == pytest.approx((-1, -1))
+    (line,) = evaluate("sts", cases_of(PAIRS, [3.0] * len(PAIRS)), encoder=encoder, progress=False).table
+    assert (line["spearman"], line["pearson"]) == (None, None)
     with pytest.raises(BadInput, match="needs scored pairs"):
         Sts().rows(Case(0, "a", "b"), {}, encoder)
 
@@ -178,6 +191,69 @@ def test_a_folder_is_not_taken_up_with_other_pairs(encoder: whyalike.Encoder, tm
         evaluate("balance", cases_of(PAIRS[2:4]), encoder=encoder, subjects=["random"], folder=tmp_path, progress=False)
 
 
+def test_a_folder_is_not_taken_up_with_another_question(encoder: whyalike.Encoder, tmp_path: Path) -> None:
+    cases = cases_of(PAIRS[:1])
+    mine = [Subject("mine", whyalike.BiLRP(layer=layer)) for layer in (0, 2)]
+    evaluate("balance", cases, encoder=encoder, subjects=mine[:1], folder=tmp_path / "a", progress=False)
+    with pytest.raises(BadInput, match="asked for differently: subjects_in_full was"):
+        evaluate("balance", cases, encoder=encoder, subjects=mine[1:], folder=tmp_path / "a", progress=False)
+    words = Aligned(("dog",), ("cat",), frozenset({(0, 0)}))
+    for aligned, message in ((words, None), (replace(words, possible=frozenset({(0, 0)})), "data was")):
+        arguments: dict[str, Any] = {"encoder": encoder, "subjects": ["exact_match"], "progress": False}
+        if message is None:
+            evaluate("human", [Case(0, "dog", "cat", aligned=aligned)], folder=tmp_path / "b", **arguments)
+        else:
+            with pytest.raises(BadInput, match=message):
+                evaluate("human", [Case(0, "dog", "cat", aligned=aligned)], folder=tmp_path / "b", **arguments)
+
+
+def test_what_cannot_be_judged_is_refused_before_the_work(encoder: whyalike.Encoder, tmp_path: Path) -> None:
+    def judge(measure: str, cases: list[Case], *subjects: str | Subject, folder: Path | None = None) -> None:
+        evaluate(measure, cases, encoder=encoder, subjects=subjects, folder=folder, progress=False)
+
+    cases = cases_of(PAIRS[:2])
+    with pytest.raises(BadInput, match="same number"):
+        judge("balance", cases + cases, "random")
+    with pytest.raises(BadInput, match="at least one subject"):
+        judge("balance", cases)
+    with pytest.raises(BadInput, match="same name"):
+        judge("balance", cases, "random", "random")
+    with pytest.raises(BadInput, match="at least two subjects"):
+        judge("agreement", cases, "random")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(BadInput, match="is a file"):
+        judge("balance", cases, "random", folder=tmp_path / "file")
+    with pytest.raises(BadInput, match="2 pairs, but 1 scores"):
+        cases_of(PAIRS[:2], [1.0])
+
+
+def test_what_was_cut_or_left_out_is_said(encoder: whyalike.Encoder, tmp_path: Path) -> None:
+    cases = cases_of([("the dog " * 60, "a cat runs"), ("dog", "cat"), PAIRS[0]])
+    for _ in range(2):  # also when it is taken up again
+        found = evaluate("perturbation", cases, encoder=encoder, subjects=["random"], folder=tmp_path, progress=False)
+        cut, none = found.notes
+        assert cut.startswith("1 of 3 pairs are longer than the model reads")
+        assert none.startswith("Of 1 of 3 pairs there is nothing to say")
+    assert found.table[0]["pairs"] == 2
+    assert "longer than the model reads" in to_html(found)
+    assert found.to_dict()["notes"] == [cut, none]
+
+
+def test_a_good_order_found_by_search_is_no_subject(encoder: whyalike.Encoder) -> None:
+    measure = ScorePerturbation(greedy=2)
+    found = evaluate(measure, cases_of(PAIRS), encoder=encoder, subjects=["bilrp", "random"], progress=False)
+    assert {line["subject"]: line["pairs"] for line in found.table} == {"bilrp": 5, "random": 5, "greedy search": 2}
+    assert [(line["one"], line["other"]) for line in found.significance()] == [("bilrp", "random")]
+
+
+def test_the_rows_of_a_table_have_all_columns(encoder: whyalike.Encoder, tmp_path: Path) -> None:
+    import pyarrow.parquet
+
+    found = evaluate("conservation", cases_of(PAIRS[:1]), encoder=encoder, subjects=["bilrp"], progress=False)
+    save(found, tmp_path)
+    assert pyarrow.parquet.read_table(tmp_path / "rows.parquet")["control"].to_pylist() == [None, True]
+
+
 def test_every_model_is_judged_by_itself(encoder: whyalike.Encoder) -> None:
     other = tiny_encoder("bert", seed=1)
     cases = cases_of(PAIRS[:2], [0.1, 0.9])
@@ -225,6 +301,8 @@ def test_significance_is_wilcoxons(encoder: whyalike.Encoder) -> None:
         ("bilrp,steps=3", "bilrp has no steps"),
         ("bilrp,layer", "should be NAME"),
         ("random+equal", "nothing to share out"),
+        ("random,seed=-1", "seed should be a whole number"),
+        ("bilrp@2,layer=3", "twice"),
         ("exact_match@3", "has no layer, parameters or view"),
     ],
 )
@@ -261,3 +339,12 @@ def test_the_command_evaluates_a_file(tmp_path: Path) -> None:
         run("balance", "--data", str(tmp_path / "pairs.tsv"), "--column", "left=q", "--pairs", "0")
     with pytest.raises(UnknownName, match="no setting 'speed'"):
         run("perturbation", *common, "--set", "speed=1")
+    for arguments, message in (
+        (["sts", *common, "--method", "bilrp"], "--method has no effect on sts"),
+        (["human", "--data", str(tmp_path / "links.tsv"), "--column", "left=q"], "--column has no effect on human"),
+        (["rating", *common, "--json"], "--json has no effect on rating"),
+        (["rating", *common, "--model", "a", "--model", "b"], "a second --model has no effect on rating"),
+        (["ground_truth", "--data", str(tmp_path / "links.tsv")], "Line 1 of links.tsv is no truth"),
+    ):
+        with pytest.raises(BadInput, match=message):
+            run(*arguments)

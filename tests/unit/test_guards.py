@@ -73,7 +73,6 @@ def test_heavy_libraries_have_one_door() -> None:
         "sklearn": {"evaluate/human.py", "methods/first_order.py"},
         "scipy": {
             "comparison.py",
-            "evaluate/agreement.py",
             "evaluate/run.py",
             "evaluate/significance.py",
             "train/nouns.py",
