@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from whyalike.analysis.frames import pl
@@ -13,6 +14,7 @@ from whyalike.errors import BadInput
 
 LEAST = 30  # occurrences
 DENSITIES = 30
+RANKED = 20  # words of either model whose ranks are drawn side by side
 
 
 def same_words(table: Interactions) -> pl.LazyFrame:
@@ -81,25 +83,55 @@ def lexical(study: Study, least: int = LEAST) -> Section:
         tuple(says),
         shown,
         lambda altair: {
-            f"{number}": _densities(altair, tables[name], found[name], name) for number, name in enumerate(names)
+            **{f"ranks-{number}": _ranks(altair, found, names[0], other) for number, other in enumerate(names[1:], 1)},
+            **{f"{number}": _densities(altair, tables[name], found[name], name) for number, name in enumerate(names)},
         },
     )
 
 
+def _by_place(altair: Any) -> Any:
+    """By number, not by a list of words: a word may be a quotation mark, which would end the list's own."""
+    return altair.EncodingSortField("place", op="min")
+
+
+def _ranks(altair: Any, found: Mapping[str, pl.DataFrame], one: str, other: str) -> Any:
+    """The top words of either model with their ranks in both (Figure 10)."""
+    both = found[one].join(found[other], on="word", suffix="_other")
+    top = both.filter((pl.col("rank") <= RANKED) | (pl.col("rank_other") <= RANKED)).sort("rank")
+    points = [
+        {"word": row["word"], "place": place, "model": name, "rank": row[rank]}
+        for place, row in enumerate(top.rows(named=True))
+        for name, rank in ((one, "rank"), (other, "rank_other"))
+    ]
+    words = altair.Chart(altair.Data(values=points)).encode(
+        x=altair.X("rank:Q", title="rank by the mean attribution"),
+        y=altair.Y("word:N", sort=_by_place(altair), title=None),
+    )
+    lines = words.mark_line(color="#bbb").encode(detail="word:N")
+    dots = words.mark_point(filled=True, size=60, opacity=1).encode(
+        color=altair.Color("model:N", sort=[one, other], title=None), tooltip=["word:N", "model:N", "rank:Q"]
+    )
+    return (lines + dots).properties(width=420, title=f"the top {RANKED} of either model")
+
+
 def _densities(altair: Any, table: Interactions, frame: pl.DataFrame, name: str) -> Any:
     top = frame.head(DENSITIES)["word"].to_list()
-    values = same_words(table).filter(pl.col("word").is_in(top)).select("word", "value").collect().rows(named=True)
+    found = same_words(table).filter(pl.col("word").is_in(top)).select("word", "value").collect().rows(named=True)
+    values = [{**row, "place": top.index(row["word"])} for row in found]
     known = [float(row["value"]) for row in values]
     extent = [min(0.0, *known), max(known)]
+    axis = altair.X("value:Q", title="attribution to the word with itself")
     return (
-        altair.Chart(altair.Data(values=values))
-        .transform_density("value", groupby=["word"], as_=["value", "density"], extent=extent)
-        .mark_area(opacity=0.25, line=True)
-        .encode(
-            x=altair.X("value:Q", title="attribution to the word with itself"),
-            y=altair.Y("density:Q", stack=None, axis=None),
-            color=altair.Color("word:N", sort=top, legend=altair.Legend(columns=3, title=None, symbolLimit=DENSITIES)),
-            tooltip=["word:N"],
+        altair.Chart(altair.Data(values=values), width=420, height=18)
+        .transform_density("value", groupby=["word", "place"], as_=["value", "density"], extent=extent)
+        .mark_area(line={"color": "#7f3b08"}, color="#b35806", opacity=0.5)
+        .encode(x=axis, y=altair.Y("density:Q", axis=None), tooltip=["word:N"])
+        .facet(
+            row=altair.Row(
+                "word:N", sort=_by_place(altair), title=None, header=altair.Header(labelAngle=0, labelAlign="left")
+            ),
+            spacing=0,
+            title=f"{name}: the {len(top)} words with the largest mean",
         )
-        .properties(width=460, height=260, title=f"{name}: the {len(top)} words with the largest mean")
+        .resolve_scale(y="independent")
     )

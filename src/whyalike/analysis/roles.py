@@ -76,7 +76,9 @@ def _chart(altair: Any, found: dict[str, pl.DataFrame]) -> Any:
         .encode(
             y=altair.Y("roles:N", sort=order, title=None),
             yOffset=altair.YOffset("model:N", sort=list(found)),
-            x=altair.X("share:Q", axis=altair.Axis(format="%"), title="share of the strongest attributions"),
+            x=altair.X(
+                "share:Q", axis=altair.Axis(format="%", tickCount=6), title="share of the strongest attributions"
+            ),
             color=altair.Color("model:N", sort=list(found), title=None),
             tooltip=["roles:N", "model:N", altair.Tooltip("share:Q", format=".2%")],
         )
