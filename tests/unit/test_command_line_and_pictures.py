@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -17,7 +18,7 @@ import whyalike
 from tests.families import LEFT, RIGHT, tiny_encoder
 from whyalike import render
 from whyalike.cli import app, main
-from whyalike.render.scene import WHITE_INK, colour, ink, printable, scene_of, shade
+from whyalike.render.scene import WHITE_INK, colour, ink, notes_of, printable, scene_of, shade
 
 PAIR = ("A man plays guitar.", "Someone makes music.")
 
@@ -173,3 +174,13 @@ def test_words_can_be_read_on_every_shade(paper: tuple[int, int, int]) -> None:
 
 def test_a_text_may_begin_with_an_at_sign() -> None:
     assert "@ bob thanks" in run("explain", "@@bob thanks", "music")
+
+
+def test_parts_far_larger_than_the_score_are_said_to_cancel() -> None:
+    e = whyalike.explain(*PAIR, encoder=tiny_encoder("bert"))
+    assert not any("cancel" in note for note in notes_of(e))
+    terms = np.zeros(len(e.left)), np.zeros(len(e.right))
+    terms[0][1], terms[1][1] = -40.0, -40.0
+    large = replace(e, matrix=e.matrix + 40 / e.matrix.size, left_terms=terms[0], right_terms=terms[1], constant=40.0)
+    (note,) = [note for note in notes_of(large) if "cancel" in note]
+    assert note.startswith("What no word owns is 40.000 on both sides")

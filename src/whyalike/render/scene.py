@@ -18,6 +18,7 @@ POSITIVE: Colour = (179, 88, 6)  # orange against blue: told apart by every kind
 NEGATIVE: Colour = (33, 102, 172)
 PAPER: Colour = (250, 250, 248)
 WHITE_INK = 0.85  # a fuller colour than this is written on in white; see the test of contrast ratios
+NEARLY_ALL_CANCELS = 5  # times the largest score: what no word owns hides what words do
 REST = "rest"  # heads the row and the column of what no word owns
 JOINERS = "\u200c\u200d"  # Persian and emoji are wrong without them
 
@@ -208,7 +209,7 @@ def words_of(side: Side, values: Float[np.ndarray, "tokens"]) -> tuple[Word, ...
 
 
 def notes_of(e: Explanation) -> list[str]:
-    """What the reader must know: truncation, integration error, no claim to add up."""
+    """What the reader must know: truncation, integration error, parts that cancel, no claim to add up."""
     notes = []
     if "assumed" in e.model.pooling:
         notes.append(f"The model states no pooling; {e.model.pooling.split()[0]} pooling was assumed.")
@@ -231,6 +232,12 @@ def notes_of(e: Explanation) -> list[str]:
     if e.matching is not None and abs(e.matching.similarity - e.score) > 1e-3:
         notes.append(
             f"Saliency is for the similarity of the texts' own tokens, {e.matching.similarity:.3f}; the score is the model's."
+        )
+    whole = 1.0 if e.model.similarity == "cosine" else abs(e.score)
+    if abs(e.constant) > NEARLY_ALL_CANCELS * whole:
+        notes.append(
+            f"What no word owns is {_bare(e.constant)} on both sides: parts so much larger than the score cancel, and say "
+            "little of single words. Read a later layer, or share it among the words (spread)."
         )
     if not e.method.adds_up:
         notes.append(f"{e.method.name} makes no claim to add up to the score.")
