@@ -19,6 +19,15 @@ def write_asked(state: Path, asked: Mapping[str, Any]) -> None:
     os.replace(part, state)  # whole or not at all
 
 
+def is_empty(folder: Path) -> bool:
+    """Whether a run can begin there. What a killed run was about to write is taken away."""
+    if not folder.exists():
+        return True
+    for part in folder.glob("*.part"):
+        part.unlink(missing_ok=True)
+    return not any(folder.iterdir())
+
+
 def read_asked(state: Path) -> dict[str, Any]:
     try:
         return dict(json.loads(state.read_text(encoding="utf-8")))

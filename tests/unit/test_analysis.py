@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from html import escape
@@ -19,7 +20,7 @@ from whyalike.analysis import ANALYSES
 from whyalike.analysis import interactions as module
 from whyalike.analysis.adjectives import TRIPLETS, adjectives, attributions_to_adjectives
 from whyalike.analysis.annotate import tagger
-from whyalike.analysis.interactions import Interactions
+from whyalike.analysis.interactions import Interactions, interactions
 from whyalike.analysis.languages import Bilingual, languages
 from whyalike.analysis.lexical import by_word, lexical
 from whyalike.analysis.models import errors_by_level, models, strongest
@@ -31,6 +32,7 @@ from whyalike.analysis.negation import (
     negation,
     read_choices,
     simple_negations,
+    what_misled,
 )
 from whyalike.analysis.parts_of_speech import by_tags, parts_of_speech
 from whyalike.analysis.references import embeddings_and_references, references
@@ -38,6 +40,7 @@ from whyalike.analysis.report import _verdict, by_family, failures, report, to_r
 from whyalike.analysis.roles import by_roles, roles
 from whyalike.analysis.section import save
 from whyalike.analysis.study import Study
+from whyalike.analysis.words import NamedTagger, reads_english
 from whyalike.cli import app
 from whyalike.errors import BadInput
 
@@ -186,8 +189,12 @@ def test_the_most_similar_sentence_is_chosen(encoder: whyalike.Encoder, tmp_path
     assert chosen(choices, encoder) == [1, 0]
     path = tmp_path / "choices.jsonl"
     path.write_text(json.dumps({"input": "a", "sentences": ["b"], "label": 3}), encoding="utf-8")
-    with pytest.raises(BadInput, match="Row 1 of choices.jsonl"):
-        read_choices(path)
+    for bad in (path.read_text(), "[1", "3", '{"input": "a", "sentences": ["b"], "label": "x"}'):
+        path.write_text(bad, encoding="utf-8")
+        with pytest.raises(BadInput, match="Row 1 of choices.jsonl"):
+            read_choices(path)
+    with pytest.raises(BadInput, match="There is no file"):
+        read_choices(tmp_path / "nowhere")
 
 
 def test_adjectives_are_compared_at_their_place(encoder: whyalike.Encoder) -> None:
@@ -263,8 +270,68 @@ def test_languages_are_compared_alone_and_mixed(encoder: whyalike.Encoder, tmp_p
         ("english–german", "multilingual"),
     ]
     assert rows[0]["spearman"] == rows[1]["spearman"] == pytest.approx(rows[2]["spearman"])
+    tables = {setting: by_tags(study.study(setting).tables()["both"]) for setting in study.settings}
+    shares = {
+        setting: {(row["first"], row["second"]): row["positive_share"] for row in table.rows(named=True)}
+        for setting, table in tables.items()
+    }
+    for row in section.tables["positive relevance, german–german to english–german"]:
+        classes = row["first"], row["second"]
+        alone, mixed = (shares[setting].get(classes, 0.0) for setting in ("german–german", "english–german"))
+        assert (row["alone"], row["mixed"], row["change"]) == pytest.approx((alone, mixed, mixed - alone))
+    assert {path.name for path in tmp_path.iterdir()} == {"setting-0", "setting-1", "setting-2"}
     assert len(section.html) == 3
     save(section, tmp_path / "out", "two languages")
+
+
+def test_what_misled_is_the_sum_over_negation_words(encoder: whyalike.Encoder) -> None:
+    (row,) = what_misled([("the dog is not old", "the dog is old")], encoder, "bilrp", None, progress=False)
+    e = whyalike.explain("the dog is not old", "the dog is old", encoder=encoder).by_word()
+    assert row["negation"] == pytest.approx(e.matrix[e.left.labels.index("not")].sum())
+    assert row["matrix"] == pytest.approx(e.matrix.sum())
+
+
+def test_failures_are_where_ranks_part(encoder: whyalike.Encoder, tmp_path: Path) -> None:
+    scores = [whyalike.explain(*pair, encoder=encoder).score for pair in PAIRS]
+    order = np.argsort(scores)
+    labels = np.empty(len(PAIRS))
+    labels[order] = np.linspace(1, 0, len(PAIRS))  # people say the reverse
+    study = Study(PAIRS, {"tiny": encoder}, tmp_path, tagger("english"), labels.tolist(), progress=False)
+    rows = failures(study).tables["tiny"]
+    first = {kind: next(row["left"] for row in rows if row["kind"] == kind) for kind in ("too low", "too high")}
+    assert first == {"too low": PAIRS[order[0]][0], "too high": PAIRS[order[-1]][0]}
+
+
+def test_words_of_a_prompt_do_not_meet_themselves(tmp_path: Path) -> None:
+    encoder = tiny_encoder("bert")
+    model = copy.deepcopy(encoder.model)
+    model.prompts, model.default_prompt_name = {"ask": "dog a "}, "ask"
+    prompted = whyalike.load_encoder(model)
+    table = interactions(
+        [("dog runs", "the dog")], tmp_path, encoder=prompted, tagger=tagger("english"), progress=False
+    )
+    found = {row["word"]: row["count"] for row in by_word(table, 1).rows(named=True)}
+    assert found == {"dog": 1, "[CLS]": 1, "[SEP]": 1}
+
+
+def test_a_report_in_another_language_has_no_english_negation(encoder: whyalike.Encoder, tmp_path: Path) -> None:
+    pairs = [("Die Not ist not groß.", "Die Not ist groß."), *PAIRS]
+    study = Study(pairs, {"tiny": encoder}, tmp_path, tagger("german"), progress=False)
+    assert {"negation", "adjectives"}.isdisjoint(section.name for section in report(study))
+    assert reads_english(tagger("english"))
+    assert not reads_english(NamedTagger("de_core_news_sm", tagger("english")))
+
+
+def test_a_report_on_integrated_jacobians_says_their_error_and_their_references(
+    encoder: whyalike.Encoder, tmp_path: Path
+) -> None:
+    method = whyalike.IntegratedJacobians(layer=2, steps=1)
+    study = Study(PAIRS, {"tiny": encoder}, tmp_path, tagger("english"), LABELS, method, progress=False)
+    sections = {section.name: section for section in report(study)}
+    assert any("integration errs by" in sentence for sentence in sections["at_a_glance"].says)
+    assert "references" in sections
+    assert study.asked == "integrated_jacobians at layer 2 · steps 1"
+    assert "integrated_jacobians at layer 2 · steps 1" in to_report(list(sections.values()), study, "our own")
 
 
 def test_a_report_is_one_page_that_escapes_its_texts(encoder: whyalike.Encoder, tmp_path: Path) -> None:
@@ -297,6 +364,8 @@ def test_the_commands_analyse_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["analyze", "adjectives", "--pairs", "3"], "--pairs has no effect on adjectives"),
+        (["analyze", "references", "--data", "x", "--layer", "3"], "--layer has no effect on references"),
         (["analyze", "sentiment"], "no analysis 'sentiment'. Known: parts-of-speech"),
         (["analyze", "roles", "--set", "least=3"], "no parameter of bilrp 'least'. Known: layer"),
         (["analyze", "roles", "--set", "top=most"], "top should be a float"),

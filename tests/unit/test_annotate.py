@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import whyalike
 from tests.families import tiny_encoder
 from whyalike.analysis.annotate import LANGUAGES, tagger
 from whyalike.analysis.conllu import read_conllu
 from whyalike.analysis.relations import raised, universal
-from whyalike.analysis.words import Tagged
+from whyalike.analysis.words import Tagged, Tagger
 from whyalike.errors import BadInput
 
 TEXTS = {
@@ -124,6 +126,7 @@ def test_gold_words_that_share_characters_share_their_span(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("content", "message"),
     [
+        (GOLD.replace("4\tschl", "x\tschl"), "the number of a word is 'x'"),
         ("1\tIn\n\n", "Sentence 1 of gold.conllu has no '# text ='"),
         (GOLD.replace("\tHaus\tHaus", "\tHof\tHof"), "'Hof' is not in its text"),
     ],
@@ -148,10 +151,55 @@ PIECES = st.sampled_from(
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(PIECES, min_size=1, max_size=6))
-def test_every_token_is_shared_out_once_among_words(pieces: list[str]) -> None:
+@given(st.lists(PIECES, min_size=1, max_size=6), st.sampled_from(["english", "german", "chinese"]))
+def test_every_token_is_shared_out_once_among_words(pieces: list[str], language: str) -> None:
+    """With the embedded model's own pieces: *unbelievably* is several, an emoji is [UNK], 猫 stands alone."""
     text = " ".join(pieces)
-    side = tiny_encoder("bert").read([text])[0].side
-    (words,) = tagger("english")([text])
+    side = _embedded().read([text])[0].side
+    (words,) = _named(language)([text])
     shares = side.shares([(word.start, word.end) for word in words])
-    np.testing.assert_allclose(shares.sum(1), [float(kind == "text") for kind in side.kinds])
+    covered = np.zeros(len(text), dtype=int)
+    for word in words:
+        covered[word.start : word.end] += 1
+    assert covered.max() == 1  # no character is in two words
+    for number in side.own:
+        start, end = side.offsets[number]
+        assert shares[number].sum() == pytest.approx(float(covered[start:end].any()))
+    for column, word in enumerate(words):
+        inside = [n for n in side.own if shares[n, column] > 0]
+        read = np.zeros(len(text), dtype=int)
+        for start, end in {tuple(side.offsets[n]) for n in inside}:
+            read[start:end] += 1
+        written = [place for place in range(word.start, word.end) if not text[place].isspace()]
+        assert (read[written] == 1).all(), (word, read)  # every character of a word is read exactly once
+
+
+def test_a_long_word_is_several_pieces_of_one_word() -> None:
+    side = _embedded().read(["unbelievably"])[0].side
+    assert len(side.own) > 1
+    np.testing.assert_allclose(side.shares([(0, 12)])[side.own, 0], 1.0)
+
+
+@cache
+def _embedded() -> whyalike.Encoder:
+    return whyalike.load_encoder()
+
+
+@cache
+def _named(language: str) -> Tagger:
+    return tagger(language)
+
+
+@pytest.mark.parametrize(
+    ("text", "roles"),
+    [
+        ("In the house.", {"house": "root", "In": "case"}),
+        ("The cat is on the mat.", {"mat": "root", "is": "cop", "cat": "nsubj", "on": "case"}),
+        ("A man in a red shirt and with a hat.", {"shirt": "nmod", "hat": "conj"}),
+        ("There is a cat on the mat.", {"is": "root", "cat": "nsubj"}),
+    ],
+)
+def test_a_preposition_hands_its_place_on_to_its_object(text: str, roles: dict[str, str]) -> None:
+    (words,) = _named("english")([text])
+    found = {word.text: word.relation for word in words}
+    assert {word: found[word] for word in roles} == roles

@@ -17,6 +17,7 @@ from whyalike.analysis import interactions as module
 from whyalike.analysis.annotate import tagger
 from whyalike.analysis.interactions import ASKED, Interactions, interactions, read_interactions
 from whyalike.analysis.study import Study
+from whyalike.analysis.words import Tagged
 from whyalike.errors import BadInput, DamagedFile
 
 
@@ -126,3 +127,61 @@ def test_a_damaged_state_is_named(study: Study) -> None:
     (folder / ASKED).write_text("")
     with pytest.raises(DamagedFile, match="is damaged"):
         study.tables()
+
+
+def test_taggers_without_a_name_are_told_apart(encoder: whyalike.Encoder, tmp_path: Path) -> None:
+    def marking(tag: str) -> Any:
+        return lambda texts: [[Tagged(0, len(text), text, tag)] for text in texts]
+
+    first, second = marking("A"), marking("B")
+    for _ in range(2):  # the same one goes on
+        interactions(PAIRS, tmp_path, encoder=encoder, tagger=first, progress=False)
+    with pytest.raises(BadInput, match="taggers was"):
+        interactions(PAIRS, tmp_path, encoder=encoder, tagger=second, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("tag", "message"),
+    [
+        (lambda texts: [], "gave 0 lists of words for 4 texts"),
+        (lambda texts: [[Tagged(0, 999, "x", "X")] for _ in texts], "does not lie in the text"),
+    ],
+)
+def test_a_tagger_that_gives_no_words_of_the_text_is_refused(
+    tag: Any, message: str, encoder: whyalike.Encoder, tmp_path: Path
+) -> None:
+    with pytest.raises(BadInput, match=message):
+        interactions(PAIRS, tmp_path, encoder=encoder, tagger=tag, progress=False)
+
+
+def test_gold_is_asked_for_all_texts_before_any_is_explained(
+    encoder: whyalike.Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gold.conllu").write_text(f"# text = {PAIRS[0][0]}\n1\tThe\t_\tDET\t_\t_\t0\troot\t_\t_\n\n")
+    monkeypatch.setattr(module, "_write", lambda *arguments: pytest.fail("work was done"))
+    with pytest.raises(BadInput, match="has no annotation"):
+        interactions(PAIRS, tmp_path / "t", encoder=encoder, tagger=tagger(tmp_path / "gold.conllu"), progress=False)
+
+
+def test_labels_are_from_zero_to_one(encoder: whyalike.Encoder, tmp_path: Path) -> None:
+    for wrong in (4.0, None):
+        with pytest.raises(BadInput, match="from 0 to 1; got"):
+            interactions(PAIRS[:1], tmp_path, encoder=encoder, tagger=tagger("english"), labels=[wrong])  # type: ignore[list-item]
+
+
+def test_what_a_kill_leaves_behind_does_no_harm(study: Study, encoder: whyalike.Encoder, tmp_path: Path) -> None:
+    (tmp_path / "study/interactions-0").mkdir(parents=True)
+    (tmp_path / "study/interactions-0/asked.part").write_text("{")
+    table = study.tables()["tiny"]
+    whole = table.words.collect()
+    next(table.folder.glob("words-*")).unlink()
+    with pytest.raises(DamagedFile, match="not finished"):
+        read_interactions(table.folder)
+    assert study.tables()["tiny"].words.collect().equals(whole)
+
+
+def test_the_error_of_an_integration_is_kept(encoder: whyalike.Encoder, tmp_path: Path) -> None:
+    method = whyalike.IntegratedJacobians(layer=2, steps=1)
+    table = interactions(PAIRS[:1], tmp_path, encoder=encoder, tagger=tagger("english"), method=method, progress=False)
+    e = whyalike.explain(*PAIRS[0], encoder=encoder, method=method)
+    assert table.pairs.collect()["error"].to_list() == [max(side["error"] for side in e.measured.values())]

@@ -59,7 +59,7 @@ def attributions_to_adjectives(
         for anchor, *others in TRIPLETS
         for other, kind in zip(others, ("synonym", "opposite"), strict=True)
     ]
-    pairs = [(template.format(anchor), template.format(other)) for anchor, other, _ in kinds]
+    pairs = [(template.replace("{}", anchor), template.replace("{}", other)) for anchor, other, _ in kinds]
     start = template.index("{}")
     rows = []
     for (anchor, other, kind), e in zip(

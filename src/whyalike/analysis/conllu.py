@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -15,7 +16,11 @@ def read_conllu(path: Path) -> dict[str, list[Tagged]]:
     if not path.is_file():
         raise BadInput(f"There is no file {str(path)!r}. Expected gold annotations in CoNLL-U.")
     found = {}
-    for number, block in enumerate(path.read_text(encoding="utf-8").split("\n\n"), 1):
+    try:
+        blocks = path.read_text(encoding="utf-8").split("\n\n")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path.name} is not UTF-8. Save it as UTF-8.") from error
+    for number, block in enumerate(blocks, 1):
         lines = block.splitlines()
         texts = [line.split("=", 1)[1].strip() for line in lines if line.startswith("# text =")]
         rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
@@ -34,6 +39,8 @@ def _words(text: str, rows: list[list[str]], where: str) -> Iterator[Tagged]:
     for identity, form, _, pos, _, _, head, relation, _, _ in rows:
         if "." in identity:
             continue  # an empty node: in no text
+        if re.fullmatch(r"\d+(-\d+)?", identity) is None:
+            raise BadInput(f"{where}: the number of a word is {identity!r}; expected 3, or 3-4.")
         last = int(identity.split("-")[-1])
         if last > covered:  # not inside a stretch that was found already
             start = text.find(form, place)
@@ -48,10 +55,13 @@ def gold_tagger(path: Path) -> Tagger:
     """A tagger that knows the file's texts, and no others."""
     known = read_conllu(path)
 
-    def tag(texts: Sequence[str]) -> list[list[Tagged]]:
+    def check(texts: Sequence[str]) -> None:
         for text in texts:
             if text not in known:
                 raise BadInput(f"{path.name} has no annotation of the text {text!r:.80}. Use a tagger for other texts.")
+
+    def tag(texts: Sequence[str]) -> list[list[Tagged]]:
+        check(texts)
         return [known[text] for text in texts]
 
-    return NamedTagger(f"{path.name} {digest(path.read_text(encoding='utf-8'))}", tag)
+    return NamedTagger(f"{path.name} {digest(path.read_text(encoding='utf-8'))}", tag, check)

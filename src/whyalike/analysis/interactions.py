@@ -22,17 +22,17 @@ from tqdm import tqdm
 
 from whyalike.analysis.frames import pl
 from whyalike.analysis.relations import raised
-from whyalike.analysis.words import Tagged, Tagger, name_of
+from whyalike.analysis.words import NamedTagger, Tagged, Tagger, name_of
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput, DamagedFile, MissingExtra
 from whyalike.explanation import Explanation
 from whyalike.front_door import checked_texts, choose_method, explain_pairs
 from whyalike.methods import Method
-from whyalike.runs import check_asked, digest, read_asked, write_asked
+from whyalike.runs import check_asked, digest, is_empty, read_asked, write_asked
 from whyalike.sides import Side
 
 ASKED = "asked.json"
-VERSION = 1  # of the tables
+VERSION = 2  # of the tables
 TOGETHER = 128  # pairs in a file
 ROWS_TOGETHER = 500_000  # written at a time
 OTHER, PROMPT = "other", "prompt"
@@ -57,7 +57,9 @@ class Interactions:
 
     @property
     def pairs(self) -> pl.LazyFrame:
-        """One row per pair of texts: the texts, ``label`` (null where there is none), ``score``, its parts, the residual."""
+        """One row per pair of texts: the texts, ``label`` (null where there is none), ``score``, its parts, the residual, and
+        the relative error of the integration where there is one.
+        """
         return pl.scan_parquet(self.folder / "pairs-*.parquet")
 
     @property
@@ -82,6 +84,9 @@ def interactions(
     """
     if not pairs:
         raise BadInput("Expected at least one pair to analyse.")
+    if labels is not None and not all(isinstance(each, int | float) and 0 <= each <= 1 for each in labels):
+        wrong = next(each for each in labels if not isinstance(each, int | float) or not 0 <= each <= 1)
+        raise BadInput(f"Labels are human scores from 0 to 1; got {wrong!r}. Divide them by the largest there can be.")
     if labels is not None and len(labels) != len(pairs):
         raise BadInput(f"There are {len(pairs)} pairs, but {len(labels)} labels. Give one label per pair, or none.")
     chosen, place = choose_method(method, layer), Path(folder)
@@ -100,12 +105,15 @@ def interactions(
     state = place / ASKED
     if state.is_file():
         check_asked(state, asked, place, "Give another folder.")
-    elif place.exists() and any(place.iterdir()):
+    elif not is_empty(place):
         raise BadInput(f"{place} exists and holds something else. Give another folder, or empty this one.")
     else:
         write_asked(state, asked)
-    todo = [start for start in range(0, len(pairs), TOGETHER) if not _file(place, "pairs", start).is_file()]
+    todo = [start for start in range(0, len(pairs), TOGETHER) if not _is_finished(place, start)]
     numbers = [number for start in todo for number in range(start, min(start + TOGETHER, len(pairs)))]
+    for side, each in enumerate(taggers):
+        if isinstance(each, NamedTagger):
+            each.check([pairs[number][side] for number in numbers])
     explained = explain_pairs(
         [pairs[number] for number in numbers], encoder=encoder, method=chosen, truncate=True, progress=progress
     )
@@ -118,7 +126,7 @@ def interactions(
     ) as bar:
         for start in todo:
             mine = range(start, min(start + TOGETHER, len(pairs)))
-            tagged = [tag([pairs[number][side] for number in mine]) for side, tag in enumerate(taggers)]
+            tagged = [_tagged(tag, [pairs[number][side] for number in mine]) for side, tag in enumerate(taggers)]
             some = zip(mine, islice(explained, len(mine)), *tagged, strict=True)
             _write(place, start, list(_counted(some, bar)), labels)
     return Interactions(place, asked)
@@ -130,7 +138,9 @@ def read_interactions(folder: str | os.PathLike[str]) -> Interactions:
     if not (place / ASKED).is_file():
         raise BadInput(f"{place} holds no table of interactions. Make one with `whyalike analyze`.")
     asked = read_asked(place / ASKED)
-    missing = [start for start in range(0, asked["pairs"], TOGETHER) if not _file(place, "pairs", start).is_file()]
+    if asked.get("version") != VERSION:
+        raise BadInput(f"{place} was made by another version of whyalike. Make it anew in another folder.")
+    missing = [start for start in range(0, asked["pairs"], asked["together"]) if not _is_finished(place, start)]
     if missing:
         raise DamagedFile(
             f"{place} is not finished: pairs from {missing[0]} on are missing. Run the same command again."
@@ -139,6 +149,23 @@ def read_interactions(folder: str | os.PathLike[str]) -> Interactions:
 
 
 Explained = tuple[int, Explanation, list[Tagged], list[Tagged]]
+
+
+def _is_finished(place: Path, start: int) -> bool:
+    return all(_file(place, name, start).is_file() for name in ("words", "pairs"))
+
+
+def _tagged(tagger: Tagger, texts: Sequence[str]) -> list[list[Tagged]]:
+    found = tagger(texts)
+    if len(found) != len(texts):
+        raise BadInput(f"The tagger {name_of(tagger)} gave {len(found)} lists of words for {len(texts)} texts.")
+    for text, words in zip(texts, found, strict=True):
+        for word in words:
+            if not 0 <= word.start < word.end <= len(text):
+                raise BadInput(
+                    f"The tagger {name_of(tagger)} gave {word}, which does not lie in the text {text!r:.60}."
+                )
+    return found
 
 
 def _counted(some: Iterable[Explained], bar: Any) -> Iterator[Explained]:
@@ -163,12 +190,13 @@ def _write(place: Path, start: int, some: Sequence[Explained], labels: Sequence[
             "constant": e.constant,
             "residual": e.residual,
             "cut": e.left.cut + e.right.cut,
+            "error": max((side["error"] for side in e.measured.values() if "error" in side), default=None),
         }
         for number, e, _, _ in some
     ]
     path = _file(place, "pairs", start)
     part = path.with_suffix(f".{os.getpid()}.part")
-    pl.DataFrame(texts, schema_overrides={"label": pl.Float64}).write_parquet(part)
+    pl.DataFrame(texts, schema_overrides={"label": pl.Float64, "error": pl.Float64}).write_parquet(part)
     os.replace(part, path)
 
 

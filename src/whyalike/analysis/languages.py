@@ -41,6 +41,10 @@ class Bilingual:
     explained: int | None = None  # how many pairs, spread evenly; None: all
     progress: bool = True
 
+    @property
+    def asked(self) -> str:
+        return self.study(next(iter(self.sides))).asked
+
     def __post_init__(self) -> None:
         if len(self.pairs) != 2 or len({len(pairs) for pairs in self.pairs.values()}) != 1:
             raise BadInput("Give the same pairs, row by row, in two languages.")
@@ -48,19 +52,25 @@ class Bilingual:
     @property
     def settings(self) -> dict[str, Pairs]:
         """Each language by itself, and the left texts of the first with the right texts of the second."""
-        (one, first), (other, second) = self.pairs.items()
+        first, second = self.pairs.values()
         mixed = [(a[0], b[1]) for a, b in zip(first, second, strict=True)]
-        return {f"{one}–{one}": first, f"{other}–{other}": second, f"{one}–{other}": mixed}
+        return dict(zip(self.sides, (first, second, mixed), strict=True))
+
+    @property
+    def sides(self) -> dict[str, tuple[str, str]]:
+        """The languages of each setting's two sides."""
+        one, other = self.pairs
+        return {f"{left}–{right}": (left, right) for left, right in ((one, one), (other, other), (one, other))}
 
     def study(self, setting: str) -> Study:
-        one, other = (self.taggers[language] for language in setting.split("–"))
+        one, other = (self.taggers[language] for language in self.sides[setting])
         pairs = self.settings[setting]
         numbers = evenly(len(pairs), self.explained)
         return Study(
             pairs=[pairs[number] for number in numbers],
             labels=[self.labels[number] for number in numbers],
             encoders={"both": self.multi},
-            folder=self.folder / setting,
+            folder=self.folder / f"setting-{list(self.sides).index(setting)}",
             tagger=(one, other),
             method=self.method,
             layer=self.layer,
@@ -72,7 +82,7 @@ def correlations(study: Bilingual) -> list[Row]:
     """Rank correlation with people: each model on each setting it can be asked about."""
     rows: list[Row] = []
     for setting, pairs in study.settings.items():
-        one, other = setting.split("–")
+        one, other = study.sides[setting]
         asked = {"multilingual": study.multi} | (
             {"monolingual": study.mono[one]} if one == other and one in study.mono else {}
         )
@@ -165,9 +175,9 @@ def _bars(altair: Any, rows: Sequence[Row]) -> Any:
 
 def _changes(altair: Any, title: str, rows: Sequence[Row]) -> Any:
     values = [
-        {"classes": f"{row['first']}–{row['second']}", "setting": setting, "relevance": row[column]}
+        {"classes": f"{row['first']}–{row['second']}", "setting": setting, "relevance": row[setting]}
         for row in rows
-        for setting, column in (("alone", "alone"), ("mixed", "mixed"))
+        for setting in ("alone", "mixed")
     ]
     return (
         altair.Chart(altair.Data(values=values))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from whyalike.analysis.frames import pl
-from whyalike.analysis.interactions import Interactions
+from whyalike.analysis.interactions import PROMPT, Interactions
 from whyalike.analysis.section import Row, Section
 from whyalike.analysis.study import Study
 from whyalike.comparison import rank_correlation
@@ -14,6 +14,7 @@ from whyalike.errors import BadInput
 
 LEAST = 30  # occurrences
 DENSITIES = 30
+DRAWN = 500  # values of a word that its density is drawn from
 RANKED = 20  # words of either model whose ranks are drawn side by side
 
 
@@ -24,7 +25,8 @@ def same_words(table: Interactions) -> pl.LazyFrame:
         for side in ("left", "right")
     )
     words = table.words.with_columns(word=word, other=other)
-    return words.filter(pl.col("word") == pl.col("other")).select("word", "value", "left_pos")
+    own = (pl.col("left_pos") != PROMPT) & (pl.col("right_pos") != PROMPT)
+    return words.filter(own & (pl.col("word") == pl.col("other"))).select("word", "value", "left_pos")
 
 
 def by_word(table: Interactions, least: int = LEAST) -> pl.DataFrame:
@@ -36,7 +38,7 @@ def by_word(table: Interactions, least: int = LEAST) -> pl.DataFrame:
             count=pl.len(),
             mean=pl.col("value").mean(),
             deviation=pl.col("value").std(),
-            pos=pl.col("left_pos").mode().first(),
+            pos=pl.col("left_pos").mode().sort().first(),
         )
         .filter(pl.col("count") >= least)
         .sort(["mean", "word"], descending=[True, False])
@@ -66,17 +68,11 @@ def lexical(study: Study, least: int = LEAST) -> Section:
         shown[name] = frame.rows(named=True)
     names = [name for name, frame in found.items() if not frame.is_empty()]
     for other in names[1:]:
-        both = found[names[0]].join(found[other], on="word", suffix="_other")
+        both = _joined(found, names[0], other)
         if len(both) > 2:
             ranks = rank_correlation(both["mean"], both["mean_other"])
             says.append(f"{names[0]} and {other} rank {len(both)} words with a correlation of {ranks:.2f}.")
-            shown[f"{names[0]} beside {other}"] = both.select(
-                "word",
-                rank=pl.col("rank"),
-                rank_other=pl.col("rank_other"),
-                mean=pl.col("mean"),
-                mean_other="mean_other",
-            ).rows(named=True)
+            shown[f"{names[0]} beside {other}"] = both.rows(named=True)
     return Section(
         "lexical",
         "Words that meet themselves",
@@ -89,6 +85,12 @@ def lexical(study: Study, least: int = LEAST) -> Section:
     )
 
 
+def _joined(found: Mapping[str, pl.DataFrame], one: str, other: str) -> pl.DataFrame:
+    """The words both have, with their ranks and means."""
+    both = found[one].join(found[other], on="word", suffix="_other")
+    return both.select("word", "rank", "rank_other", "mean", "mean_other")
+
+
 def _by_place(altair: Any) -> Any:
     """By number, not by a list of words: a word may be a quotation mark, which would end the list's own."""
     return altair.EncodingSortField("place", op="min")
@@ -96,7 +98,7 @@ def _by_place(altair: Any) -> Any:
 
 def _ranks(altair: Any, found: Mapping[str, pl.DataFrame], one: str, other: str) -> Any:
     """The top words of either model with their ranks in both (Figure 10)."""
-    both = found[one].join(found[other], on="word", suffix="_other")
+    both = _joined(found, one, other)
     top = both.filter((pl.col("rank") <= RANKED) | (pl.col("rank_other") <= RANKED)).sort("rank")
     points = [
         {"word": row["word"], "place": place, "model": name, "rank": row[rank]}
@@ -116,7 +118,9 @@ def _ranks(altair: Any, found: Mapping[str, pl.DataFrame], one: str, other: str)
 
 def _densities(altair: Any, table: Interactions, frame: pl.DataFrame, name: str) -> Any:
     top = frame.head(DENSITIES)["word"].to_list()
-    found = same_words(table).filter(pl.col("word").is_in(top)).select("word", "value").collect().rows(named=True)
+    some = pl.int_range(pl.len()).over("word") < DRAWN
+    words = same_words(table).filter(pl.col("word").is_in(top)).select("word", "value")
+    found = words.collect(engine="streaming").filter(some).rows(named=True)
     values = [{**row, "place": top.index(row["word"])} for row in found]
     known = [float(row["value"]) for row in values]
     extent = [min(0.0, *known), max(known)]

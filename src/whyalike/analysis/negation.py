@@ -99,11 +99,19 @@ class Choice(NamedTuple):
 def read_choices(source: Path | None = None) -> list[Choice]:
     """SemAntoNeg, or a file of its form: JSON lines with input, sentences and label."""
     path = source or data_folder(CHOICES)
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    for number, row in enumerate(rows, 1):
-        if not {"input", "sentences", "label"} <= row.keys() or not 0 <= row["label"] < len(row["sentences"]):
-            raise BadInput(f"Row {number} of {path.name} should have input, sentences and the label of one of them.")
-    return [Choice(row["input"], tuple(row["sentences"]), int(row["label"])) for row in rows]
+    if not path.is_file():
+        raise BadInput(f"There is no file {str(path)!r}. Set WHYALIKE_DATA to the folder of the data sets.")
+    found = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            row = json.loads(line)
+            choice = Choice(row["input"], tuple(row["sentences"]), int(row["label"]))
+            choice.others[choice.right]
+        except (ValueError, TypeError, KeyError, IndexError) as error:
+            message = f"Row {number} of {path.name} should have input, sentences and the label of one of them."
+            raise BadInput(message) from error
+        found.append(choice)
+    return found
 
 
 def chosen(choices: Sequence[Choice], encoder: Encoder) -> list[int]:

@@ -7,17 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from whyalike.analysis.adjectives import adjectives
 from whyalike.analysis.frames import pl
 from whyalike.analysis.interactions import Interactions
 from whyalike.analysis.lexical import by_word, lexical
 from whyalike.analysis.models import models
-from whyalike.analysis.negation import negation, simple_negations
+from whyalike.analysis.negation import Choice, negation, simple_negations
 from whyalike.analysis.parts_of_speech import parts_of_speech
+from whyalike.analysis.references import references
 from whyalike.analysis.roles import has_roles, roles
 from whyalike.analysis.section import Section, to_page
 from whyalike.analysis.study import Study
+from whyalike.analysis.words import reads_english
 from whyalike.errors import BadInput
-from whyalike.front_door import explain
+from whyalike.front_door import choose_method, explain
+from whyalike.methods import IntegratedJacobians
 from whyalike.render.html import fragment
 from whyalike.render.scene import POSITIVE, rgb
 
@@ -57,7 +61,7 @@ def by_family(table: Interactions) -> pl.DataFrame:
         )
         .group_by("family")
         .agg(count=pl.len(), positive=pl.col("positive").sum())
-        .collect()
+        .collect(engine="streaming")
     )
     share, pairs = (pl.col(name) / pl.col(name).sum() for name in ("positive", "count"))
     return (
@@ -85,13 +89,18 @@ def at_a_glance(study: Study) -> Section:
             says.append(
                 f"{name}: among words that meet themselves {FEW} times or more, it gives most to {most}; least to {least}."
             )
-        pairs = table.pairs.select("matrix", "left_terms", "right_terms", "constant", "residual", "cut").collect()
+        parts = ("matrix", "left_terms", "right_terms", "constant", "residual", "cut", "error")
+        pairs = table.pairs.select(parts).collect()
         rest = (pl.col("left_terms") + pl.col("right_terms") + pl.col("constant")).mean()
         matrix, other, largest = pairs.select(pl.col("matrix").mean(), rest, pl.col("residual").abs().max()).row(0)
         says.append(
             f"{name}: all pairs sum to {matrix:.2f} on average, what no word owns to {other:.2f}; at most {largest:.1e} is "
             f"left unexplained. {_special(table):.0%} of the positive relevance is of pairs with a special token."
         )
+        if errors := pairs["error"].drop_nulls().to_list():
+            says.append(
+                f"{name}: integration errs by {max(errors):.1%} of a text at most; what no word owns makes up for it."
+            )
         if cut := int((pairs["cut"] > 0).sum()):
             says.append(f"{name} did not read all of {cut} pairs: their texts are longer than it reads.")
         tables[name] = frame.rows(named=True)
@@ -103,7 +112,9 @@ def at_a_glance(study: Study) -> Section:
 def _special(table: Interactions) -> float:
     """The share of positive relevance in which a special token, or what is no word, has a part."""
     positive, beside = pl.col("value").clip(lower_bound=0), (pl.col("left_at") < 0) | (pl.col("right_at") < 0)
-    whole, part = table.words.select(positive.sum(), part=positive.filter(beside).sum()).collect().row(0)
+    whole, part = (
+        table.words.select(positive.sum(), part=positive.filter(beside).sum()).collect(engine="streaming").row(0)
+    )
     return float(part) / float(whole) if whole else 0.0
 
 
@@ -148,7 +159,6 @@ def failures(study: Study) -> Section:
                     encoder=study.encoders[name],
                     method=study.method,
                     layer=study.layer,
-                    unit=None,
                     truncate=True,
                 ).by_word()
                 pictures[
@@ -160,15 +170,21 @@ def failures(study: Study) -> Section:
     return Section("failures", "Where model and people part ways", tuple(says), tables, html=pictures)
 
 
-def report(study: Study) -> list[Section]:
-    """All sections this corpus has material for."""
+def report(study: Study, *, choices: Sequence[Choice] = ()) -> list[Section]:
+    """All sections this corpus has material for; ``choices`` are SemAntoNeg's, for the section on negation."""
+    method, taggers = choose_method(study.method), study.tagger if isinstance(study.tagger, tuple) else (study.tagger,)
+    english = all(reads_english(each) for each in taggers)
     sections = [at_a_glance(study), parts_of_speech(study)]
     if all(has_roles(table) for table in study.tables().values()):
         sections.append(roles(study))
     sections.append(lexical(study, FEW))
-    if simple_negations(study.texts):
-        sections.append(negation(study))
+    if english and (choices or simple_negations(study.texts)):
+        sections.append(negation(study, choices=choices))
+    if english:
+        sections.append(adjectives(study))
     sections.append(models(study))
+    if isinstance(method, IntegratedJacobians) and method.reference != "null":
+        sections.append(references(study, reference=method.reference, positions=method.reference_positions))
     if study.labels is not None:
         sections.append(failures(study))
     return sections
@@ -176,8 +192,7 @@ def report(study: Study) -> list[Section]:
 
 def to_report(sections: Sequence[Section], study: Study, corpus: str) -> str:
     """The whole report as one page that works from disk, offline."""
-    method = study.method if isinstance(study.method, str) else study.method.name
-    caption = f"{len(study.pairs):,} pairs of {corpus} · {method}"
+    caption = f"{len(study.pairs):,} pairs of {corpus} · {study.asked}"
     return to_page(sections, f"What {', '.join(study.encoders)} matches", caption)
 
 

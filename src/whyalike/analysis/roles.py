@@ -19,7 +19,9 @@ SHOWN = 16
 
 def has_roles(table: Interactions) -> bool:
     """Whether the tagger was a parser."""
-    found = table.words.select((pl.col(f"{side}_role") != "").any() for side in ("left", "right")).collect()
+    found = table.words.select((pl.col(f"{side}_role") != "").any() for side in ("left", "right")).collect(
+        engine="streaming"
+    )
     return all(found.row(0))
 
 
@@ -35,7 +37,7 @@ def by_roles(table: Interactions, top: float = TOP) -> pl.DataFrame:
     for words in table.files:  # ranks are within a pair, and a pair is in one file
         own = words.filter((pl.col("left_at") >= 0) & (pl.col("right_at") >= 0))
         strongest = own.filter(rank <= (pl.len().over("pair") * top).ceil())
-        counts.append(strongest.group_by(*roles_met).agg(count=pl.len()).collect())
+        counts.append(strongest.group_by(*roles_met).agg(count=pl.len()).collect(engine="streaming"))
     found = pl.concat(counts).group_by("first", "second").agg(pl.col("count").sum())
     return (
         found.with_columns(share=pl.col("count") / pl.col("count").sum())

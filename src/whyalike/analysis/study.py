@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any, cast
 
 from whyalike.analysis.interactions import Interactions, interactions
 from whyalike.analysis.words import Tagger
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput
-from whyalike.methods import Method
+from whyalike.front_door import choose_method
+from whyalike.methods import METHODS, Method
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +31,16 @@ class Study:
     def __post_init__(self) -> None:
         if not self.encoders:
             raise BadInput("A study needs at least one model.")
+
+    @property
+    def asked(self) -> str:
+        """How its tables are made, for captions: the method, its layer, and what of it is not as usual."""
+        chosen = choose_method(self.method, self.layer)
+        usual = METHODS[chosen.name]() if chosen.name in METHODS else chosen
+        own = {each.name: getattr(chosen, each.name) for each in fields(cast(Any, chosen))}
+        layer = own.pop("layer", None)
+        changed = [f"{name} {value}" for name, value in own.items() if value != getattr(usual, name)]
+        return " · ".join([chosen.name if layer is None else f"{chosen.name} at layer {layer}", *changed])
 
     @property
     def texts(self) -> list[str]:

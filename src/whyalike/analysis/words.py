@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -27,12 +28,24 @@ class NamedTagger:
 
     name: str
     tag: Tagger
+    check: Callable[[Sequence[str]], None] = lambda texts: None  # refuses texts it cannot tag, before any work is done
 
     def __call__(self, texts: Sequence[str]) -> list[list[Tagged]]:
         return self.tag(texts)
 
 
 def name_of(tagger: Tagger) -> str:
-    return (
-        tagger.name if isinstance(tagger, NamedTagger) else getattr(tagger, "__qualname__", type(tagger).__qualname__)
-    )
+    """What tells a tagger from others. A function without a name of its own is told only from those beside it."""
+    if isinstance(tagger, NamedTagger):
+        return tagger.name
+    name: str = getattr(tagger, "__qualname__", type(tagger).__qualname__)
+    return f"{name} {id(tagger)}" if "<" in name else name
+
+
+OTHER_LANGUAGES = ("german", "russian", "chinese")
+
+
+def reads_english(tagger: Tagger) -> bool:
+    """Unless its name says another language: one of ours, or a spaCy pipeline that begins with another code."""
+    name = name_of(tagger)
+    return name.split()[0] not in OTHER_LANGUAGES and re.match(r"(?!en_)[a-z]{2}_", name) is None

@@ -49,6 +49,12 @@ Scores = Annotated[
 SHOWN, WIDEST = 12, 40  # rows of a table in the terminal, and letters of a column
 
 
+Choices = Annotated[
+    bool,
+    typer.Option("--choices", help="negation: also SemAntoNeg's paraphrases, from the folder of the data sets."),
+]
+
+
 def command(
     name: Annotated[str, typer.Argument(help=f"One of: {', '.join(each.replace('_', '-') for each in ANALYSES)}.")],
     out: Out,
@@ -71,10 +77,7 @@ def command(
     alone: Annotated[
         list[str] | None, typer.Option(help="languages: a model of one language, as `german=PATH`. Can be repeated.")
     ] = None,
-    choices: Annotated[
-        bool,
-        typer.Option("--choices", help="negation: also SemAntoNeg's paraphrases, from the folder of the data sets."),
-    ] = False,
+    choices: Choices = False,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -98,6 +101,13 @@ def command(
     ):
         if value and owner != chosen:
             raise BadInput(f"--{option} is for {owner}, not for {name}. Leave it out.")
+    without_effect: dict[str, dict[str, Any]] = {
+        "references": {"--method": method != "bilrp", "--layer": layer is not None, "--tagger": tagger},
+        "adjectives": {"--pairs": pairs, "--column": column, "--scores": scores, "--tagger": tagger},
+    }
+    for option, given_there in without_effect.get(chosen, {}).items():
+        if given_there:
+            raise BadInput(f"{option} has no effect on {name}. Leave it out.")
     if (data is None) != (chosen == "adjectives"):
         say = "makes its own sentences: leave --data out" if data else "needs pairs: give --data"
         raise BadInput(f"{name} {say}.")
@@ -118,7 +128,8 @@ def command(
 
             parameters["choices"] = read_choices()
     section = _run(chosen, study, parameters)
-    written = save(section, out, " · ".join(filter(None, (data, method))))
+    made = "" if chosen == "references" else study.asked
+    written = save(section, out, " · ".join(filter(None, (data, made))))
     _show(section)
     Console(stderr=True, highlight=False).print(f"Written: {', '.join(map(str, written))}", markup=False)
 
@@ -133,6 +144,7 @@ def report_command(
     pairs: Pairs = None,
     column: Column = None,
     scores: Scores = None,
+    choices: Choices = False,
     settings: given.Settings = None,
 ) -> None:
     """Write one page about a model and a corpus: what it matches, what it ignores, where it and people part ways.
@@ -148,7 +160,10 @@ def report_command(
 
         chart_tools()  # before any work is done
         study = _study(Asked(data, out, model, method, layer, tagger, pairs, column, scores, settings))
-    sections = report(study)
+        from whyalike.analysis.negation import read_choices
+
+        paraphrases = read_choices() if choices else ()
+    sections = report(study, choices=paraphrases)
     (out / "report.html").write_text(to_report(sections, study, data), encoding="utf-8")
     for sentence in sections[0].says:
         typer.echo(sentence)
@@ -245,6 +260,8 @@ def _bilingual(asked: Asked, translated: str | None, alone: list[str] | None) ->
     labels = both[languages[0]][1]
     if labels is None:
         raise BadInput(f"{asked.data} has no scores; languages compares models with people's.")
+    if missing := [each for each in alone or () if "=" not in each]:
+        raise BadInput(f"--alone takes LANGUAGE=PATH, with nothing after = for the embedded model; got {missing[0]!r}.")
     given_alone = dict(each.partition("=")[::2] for each in alone or ())
     if not given_alone.keys() <= set(languages):
         raise unknown("language", next(iter(given_alone.keys() - set(languages))), languages)

@@ -27,7 +27,7 @@ from whyalike.evaluate.randomization import Randomization
 from whyalike.evaluate.subjects import Subject, subject
 from whyalike.evaluate.sums import Balance, Conservation, GroundTruth
 from whyalike.explanation import Explanation
-from whyalike.runs import check_asked, digest, write_asked
+from whyalike.runs import check_asked, digest, is_empty, write_asked
 
 MEASURES: Mapping[str, type[Measure]] = MappingProxyType(
     {
@@ -266,7 +266,7 @@ class _Log:
         state = folder / ASKED
         if state.is_file():
             check_asked(state, asked, folder, "Give another folder.")
-        elif any(folder.iterdir()):
+        elif not is_empty(folder):
             raise BadInput(f"{folder} exists and holds something else. Give another folder, or empty this one.")
         else:
             write_asked(state, asked)
