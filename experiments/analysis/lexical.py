@@ -3,9 +3,10 @@
     python -m experiments.analysis.lexical pairs --out table4.tsv
     whyalike analyze lexical --data table4.tsv --model MPNET --method integrated_jacobians --layer 8 --set least=3 --out words
     python -m experiments.analysis.lexical beside words/lexical-all-mpnet-base-v2.parquet
+    python -m experiments.analysis.lexical places --model MPNET
 
-The paper explains 400,000 pairs, we far fewer, in which its words are rare. So `pairs` takes every pair of the QQP file both of
-whose questions hold a word of its Table 4, top half, and 1,000 more, spread evenly.
+The paper explains 400,000 pairs, we far fewer, in which its words are rare. So `pairs` takes every pair of the QQP file whose
+questions share a word of its Table 4, top half, and 1,000 more, spread evenly. `places` scores its sentences on place names.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import polars as pl
 
+import whyalike
 from whyalike.comparison import rank_correlation
 from whyalike.data_sets import evenly, read_scored_pairs
 
@@ -99,6 +101,17 @@ def beside(table: Path) -> None:
     print(f"rank correlation with the paper's means: {rank_correlation(ours, theirs):.2f}")
 
 
+def places(model: str | None) -> None:
+    """The paper's two sentences on a place, section 5.4: the score, and what the place adds with itself at layer 8."""
+    encoder = whyalike.load_encoder(model)
+    for place in ("Auckland", "Cambodia", "Granville", "the USA", "Europe"):
+        pair = f"A puppy was born in {place}.", f"How many hurricanes occur in {place} each year?"
+        e = whyalike.explain(*pair, encoder=encoder, layer=8).by_word()
+        word = place.split()[-1]
+        own = e.matrix[e.left.labels.index(word), e.right.labels.index(word)]
+        print(f"{place:12} score {e.score:.3f}, with itself {own:.3f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -106,8 +119,11 @@ def main() -> None:
     taking.add_argument("--out", type=Path, required=True)
     taking.add_argument("--more", type=int, default=1000)
     commands.add_parser("beside").add_argument("table", type=Path)
+    commands.add_parser("places").add_argument("--model")
     given = parser.parse_args()
-    if given.command == "beside":
+    if given.command == "places":
+        places(given.model)
+    elif given.command == "beside":
         beside(given.table)
     else:
         pl.DataFrame(chosen_pairs(given.more), schema=["left", "right"], orient="row").write_csv(
