@@ -18,7 +18,7 @@ POSITIVE: Colour = (179, 88, 6)  # orange against blue: told apart by every kind
 NEGATIVE: Colour = (33, 102, 172)
 PAPER: Colour = (250, 250, 248)
 WHITE_INK = 0.85  # a fuller colour than this is written on in white; see the test of contrast ratios
-NEARLY_ALL_CANCELS = 5  # times the largest score: what no word owns hides what words do
+NEARLY_ALL_CANCELS = 5  # times the largest score: what no word owns hides what pairs of words do
 REST = "rest"  # heads the row and the column of what no word owns
 JOINERS = "\u200c\u200d"  # Persian and emoji are wrong without them
 
@@ -237,7 +237,7 @@ def notes_of(e: Explanation) -> list[str]:
     if abs(e.constant) > NEARLY_ALL_CANCELS * whole:
         notes.append(
             f"What no word owns is {_bare(e.constant)} on both sides: parts so much larger than the score cancel, and say "
-            "little of single words. Read a later layer, or share it among the words (spread)."
+            "little of single pairs. Read a later layer, or share it among the words (spread)."
         )
     if not e.method.adds_up:
         notes.append(f"{e.method.name} makes no claim to add up to the score.")
