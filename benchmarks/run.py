@@ -191,6 +191,14 @@ def integrated_jacobians(encoder: whyalike.Encoder, length: int, tolerance: floa
     }
 
 
+def direction(encoder: whyalike.Encoder, length: int, rounds: int) -> dict[str, float]:
+    """A direction pushed forward at 12 points of a path, against plain passes at the same points: 2 would be the arithmetic."""
+    (batch,) = encoder.batches(encoder.read([text_of(length)]), 10**9)
+    (path,), _ = IntegratedJacobians().paths(encoder, batch)
+    nodes = RULES["midpoint"](12).nodes
+    return ratio(lambda: path.speed(nodes), lambda: path.value(nodes), rounds)
+
+
 def one_sided(encoder: whyalike.Encoder, length: int, rounds: int) -> dict[str, Any]:
     """Our one-sided view with 12 steps against captum's integrated gradients with 12 steps."""
     from captum.attr import IntegratedGradients
@@ -279,7 +287,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
     parser.add_argument("--lengths", nargs="*", type=int, default=[8, 16, 32, 128])
-    parser.add_argument("--only", nargs="+", default=["bilrp", "integrated_jacobians", "one_sided", "bti", "memory"])
+    parser.add_argument(
+        "--only", nargs="+", default=["bilrp", "direction", "integrated_jacobians", "one_sided", "bti", "memory"]
+    )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--dimensions", type=int, default=32, help="backward passes of (a) that are timed")
     parser.add_argument("--out", type=Path, default=RESULTS)
@@ -295,6 +305,8 @@ def main() -> None:
             rounds = given.rounds if length < 128 else 2
             if "bilrp" in given.only:
                 found["bilrp"] = bilrp(encoder, length, rounds, given.dimensions if length < 128 else 8)
+            if "direction" in given.only:
+                found["direction_over_pass"] = {"command": command, **direction(encoder, length, rounds)}
             if "one_sided" in given.only:
                 found["captum_over_one_sided"] = one_sided(encoder, length, rounds)
             if "integrated_jacobians" in given.only and model == "MiniLM" and length == 16:

@@ -181,31 +181,49 @@ class EmbeddingPerturbation(Measure):
 
     def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:
         readings = encoder.read([case.left, case.right], truncate=True)
-        shares = np.arange(0, 1 + 1e-9, self.step)
-        staying = STAYING if self.special_tokens == "stay" else ("prompt",)
         rows: list[Row] = []
         for name, e in found.items():
-            curve = np.zeros(len(shares))
-            own = [[n for n, kind in enumerate(side.kinds) if kind not in staying] for side in (e.left, e.right)]
-            for side, order, reading in zip(SIDES, orders(e, ORDERS[self.terms], own), readings, strict=True):
-                ranked = [n for n, kind in enumerate(reading.side.kinds) if kind not in staying]
-                tokens = token_order(reading.side, getattr(e, side), order, ranked)
-                counts = [ROUNDING[self.rounding](round(share * len(tokens), 9)) for share in shares]
-                kept = np.zeros((len(counts) + 1, len(reading.ids)), dtype=bool)
-                for number, count in enumerate([*counts, len(tokens)]):
-                    kept[number, tokens[:count]] = True
-                embeddings = embeddings_with(encoder, reading, kept, "replace", staying)
-                if self.scale == "unit":
-                    embeddings /= np.linalg.norm(embeddings, axis=1, keepdims=True)
-                curve += np.linalg.norm(embeddings[:-1] - embeddings[-1], axis=1) / 2
-            rows.append({"subject": name, "area": float(curve.mean()), "curve": curve.tolist()})
+            own = [self.ranked(side) for side in (e.left, e.right)]
+            curves = [
+                self.curve(encoder, reading, token_order(reading.side, units, order, self.ranked(reading.side)))
+                for units, order, reading in zip(
+                    (e.left, e.right), orders(e, ORDERS[self.terms], own), readings, strict=True
+                )
+            ]
+            rows.append({"subject": name, **area(curves)})
         return rows
+
+    def ranked(self, side: Side) -> list[int]:
+        """The units of a side that are taken away and put back."""
+        return [n for n, kind in enumerate(side.kinds) if kind not in self._staying]
+
+    def curve(self, encoder: Encoder, reading: Reading, tokens: Order) -> Float[np.ndarray, "steps"]:
+        """The distance to the text's own embedding after each step, its tokens put back in this order."""
+        shares = np.arange(0, 1 + 1e-9, self.step)
+        counts = [ROUNDING[self.rounding](round(share * len(tokens), 9)) for share in shares]
+        kept = np.zeros((len(counts) + 1, len(reading.ids)), dtype=bool)
+        for number, count in enumerate([*counts, len(tokens)]):
+            kept[number, tokens[:count]] = True
+        embeddings = embeddings_with(encoder, reading, kept, "replace", self._staying)
+        if self.scale == "unit":
+            embeddings /= np.linalg.norm(embeddings, axis=1, keepdims=True)
+        return np.linalg.norm(embeddings[:-1] - embeddings[-1], axis=1)
+
+    @property
+    def _staying(self) -> tuple[str, ...]:
+        return STAYING if self.special_tokens == "stay" else ("prompt",)
 
     def notes(self, encoder: Encoder) -> tuple[str, ...]:
         return (_replaced(encoder),)
 
     def table(self, rows: Sequence[Row]) -> list[Row]:
         return means(rows, ("area",))
+
+
+def area(curves: Sequence[Float[np.ndarray, "steps"]]) -> Row:
+    """The mean of both texts' curves, and its own mean."""
+    curve = np.mean(curves, axis=0)
+    return {"area": float(curve.mean()), "curve": curve.tolist()}
 
 
 @dataclass(frozen=True, slots=True)
