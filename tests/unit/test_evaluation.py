@@ -21,7 +21,7 @@ from whyalike.evaluate.agreement import Agreement, Sts, compared
 from whyalike.evaluate.alignments import Aligned
 from whyalike.evaluate.measure import Case
 from whyalike.evaluate.page import picture, save, to_html
-from whyalike.evaluate.perturbation import ScorePerturbation
+from whyalike.evaluate.perturbation import EmbeddingPerturbation, ScorePerturbation
 from whyalike.evaluate.randomization import drawn_anew, without_biases
 from whyalike.evaluate.run import MEASURES, ROWS, cases_of, evaluate, spread_evenly
 from whyalike.evaluate.subjects import Subject, subject
@@ -154,6 +154,34 @@ def test_a_page_works_alone_and_escapes_names(encoder: whyalike.Encoder) -> None
     assert "&lt;script&gt;alert(1)" in page
     assert 'src="http' not in page
     assert page.count("<body>") >= 1
+
+
+def charts_in(page: str) -> list[dict[str, Any]]:
+    """The charts of a page, as Vega-Lite has them."""
+    specs, _ = json.JSONDecoder().raw_decode(page[page.index("const specs=") + len("const specs=") :])
+    return list(specs.values())
+
+
+def test_curves_are_drawn_over_the_share_of_tokens(encoder: whyalike.Encoder) -> None:
+    measure = EmbeddingPerturbation(step=0.25)
+    found = evaluate(measure, cases_of(PAIRS[:2]), encoder=encoder, subjects=["bilrp"], progress=False)
+    _, curve = charts_in(to_html(found))
+    values = curve["data"]["values"]
+    assert [value["share"] for value in values] == [0, 0.25, 0.5, 0.75, 1]
+    assert values[-1]["value"] == pytest.approx(0, abs=1e-5)  # all tokens are back
+
+
+def test_stages_are_drawn_as_lines_and_compared_each_for_itself(encoder: whyalike.Encoder) -> None:
+    cases = cases_of(PAIRS[:2])
+    found = evaluate("randomization", cases, encoder=encoder, subjects=["bilrp", "exact_match"], progress=False)
+    (chart,) = charts_in(to_html(found))
+    values = chart["data"]["values"]
+    assert {value["subject"] for value in values} == {"bilrp", "exact_match"}
+    stages = list(dict.fromkeys(row["stage"] for row in found.rows))
+    assert stages[-1] == "all weights"
+    assert [(line["one"], line["other"]) for line in found.significance()] == [
+        (f"bilrp, {stage}", f"exact_match, {stage}") for stage in stages
+    ]
 
 
 def test_a_killed_evaluation_goes_on(

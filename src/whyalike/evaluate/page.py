@@ -23,18 +23,19 @@ CLOUDS = {  # what the papers draw: BiLRP, Figure 6; Siamese, Figures 3 and 5
     "balance": (("positive", "negative"), ("score", "positive")),
     "sts": (("human", "predicted"),),
 }
+OWN_SCALES = ("conservation",)  # sums of one method can be a hundred times those of another
+WIDE = 500  # pixels of a name before it is cut
 
 
 def picture(evaluation: Evaluation) -> Table:
     """The table for a rich console; the best of the headline stands out."""
     columns = page.columns_of(_shown(evaluation.table))
-    table = Table(title=f"{evaluation.measure} · {evaluation.asked['model']}", title_justify="left", box=None)
+    table = Table(title=_title(evaluation), title_justify="left", box=None)
     for name in columns:
-        heading = name.replace("comprehensiveness", "compr.").replace("sufficiency", "suff.").replace("_", " ")
         named = name == "subject"
-        table.add_column(heading, justify="left" if named else "right", overflow="fold", no_wrap=named)
+        table.add_column(name.replace("_", " "), justify="left" if named else "right", overflow="fold", no_wrap=named)
     best = _best(evaluation)
-    for line in evaluation.table:
+    for line in _shown(evaluation.table):
         style = "bold" if line["subject"] == best else ""
         table.add_row(*(page.shown(line.get(name)) for name in columns), style=style)
     table.caption = " ".join(evaluation.notes) or None
@@ -77,21 +78,31 @@ def to_html(evaluation: Evaluation) -> str:
     """One self-contained page: plots, the table, what is more than chance. Every name is escaped."""
     altair = page.chart_tools()
     charts = {f"chart-{number}": chart for number, chart in enumerate(_charts(altair, evaluation))}
-    title = f"{evaluation.measure} · {evaluation.asked['model']}"
+    title = _title(evaluation)
     table = page.table(_shown(evaluation.table), best=_best(evaluation))
     notes = "".join(f'<p class="caption">{escape(note)}</p>' for note in evaluation.notes)
     places = "".join(page.place(name) for name in charts)
     return page.page(title, f"<h1>{escape(title)}</h1>{table}{notes}{places}{_significance(evaluation)}", charts)
 
 
+def _title(evaluation: Evaluation) -> str:
+    return f"{evaluation.measure} · {evaluation.asked['model'].rstrip('/').rsplit('/', 1)[-1]}"
+
+
 def _charts(altair: Any, evaluation: Evaluation) -> list[Any]:
     rows = [row for row in evaluation.rows if row.get(evaluation.headline) is not None]
     names = list(dict.fromkeys(row["subject"] for row in evaluation.rows))
     curves = sorted({name for row in rows for name in row if name.startswith("curve")})
-    return [
+    charts = [
         *([_means(altair, evaluation.headline, rows, names)] if rows else []),
-        *(_curves(altair, curve, rows, names) for curve in curves),
-        *(_cloud(altair, x, y, evaluation.rows, names) for x, y in CLOUDS.get(evaluation.measure, ())),
+        *(_curves(altair, curve, rows, names, evaluation.asked["parameters"]["step"]) for curve in curves),
+        *(_clouds(altair, x, y, evaluation, names) for x, y in CLOUDS.get(evaluation.measure, ())),
+    ]
+    if any("stage" in row for row in rows):
+        charts = [_stages(altair, evaluation.headline, rows)]
+    return [
+        chart.configure_axis(labelLimit=WIDE).configure_legend(labelLimit=WIDE).configure_header(labelLimit=WIDE)
+        for chart in charts
     ]
 
 
@@ -104,35 +115,77 @@ def _means(altair: Any, headline: str, rows: Sequence[Row], names: list[str]) ->
     return (bands + points).properties(width=620, title="mean, with its 95 % interval")
 
 
-def _curves(altair: Any, curve: str, rows: Sequence[Row], names: list[str]) -> Any:
-    points = [
-        {"subject": row["subject"], "step": step, "value": value}
+def _stages(altair: Any, headline: str, rows: Sequence[Row]) -> Any:
+    """A line for each subject, from one stage of the model to the next."""
+    values = [
+        {"subject": row["subject"].replace(f", {row['stage']}", ""), "stage": row["stage"], "value": row[headline]}
         for row in rows
-        for step, value in enumerate(row.get(curve, ()), 1)
+    ]
+    names, stages = (list(dict.fromkeys(value[key] for value in values)) for key in ("subject", "stage"))
+    base = altair.Chart(altair.Data(values=values)).encode(
+        x=altair.X("stage:N", sort=stages, title="drawn anew", axis=altair.Axis(labelAngle=0)),
+        color=_colours(altair, names),
+    )
+    line = base.mark_line(point=True).encode(y=altair.Y("mean(value):Q", title=headline.replace("_", " ")))
+    band = base.mark_errorband(extent="ci", opacity=0.15).encode(y=altair.Y("value:Q", title=""))
+    return (band + line).properties(width=620, title="mean, with its 95 % interval")
+
+
+def _colours(altair: Any, names: list[str]) -> Any:
+    scheme = "tableau10" if len(names) <= 10 else "tableau20"
+    legend = altair.Legend(symbolOpacity=1)
+    return altair.Color("subject:N", sort=names, scale=altair.Scale(scheme=scheme), legend=legend)
+
+
+def _curves(altair: Any, curve: str, rows: Sequence[Row], names: list[str], step: float) -> Any:
+    title, x, y, first = _described(curve)
+    points = [
+        {"subject": row["subject"], "share": round(step * number, 9), "value": value}
+        for row in rows
+        for number, value in enumerate(row.get(curve, ()), first)
     ]
     lines = altair.Chart(altair.Data(values=_mean_curve(points))).encode(
-        x=altair.X("step:Q"), color=altair.Color("subject:N", sort=names)
+        x=altair.X("share:Q", title=x), color=_colours(altair, names)
     )
-    title = curve.replace("_", " ")
-    band = lines.mark_area(opacity=0.15).encode(y=altair.Y("low:Q", title=title), y2="high:Q")
+    height = altair.Y("low:Q", title=y, scale=altair.Scale(zero=False))
+    band = lines.mark_area(opacity=0.15).encode(y=height, y2="high:Q")
     return (band + lines.mark_line().encode(y="value:Q")).properties(width=620, title=title)
 
 
-def _cloud(altair: Any, x: str, y: str, rows: Sequence[Row], names: list[str]) -> Any:
-    """A point for every pair of texts, or for every text where a row has a number for each."""
+def _described(curve: str) -> tuple[str, str, str, int]:
+    """What a curve shows, its axes, and after how many steps it begins."""
+    if curve == "curve":
+        return "tokens put back, the most relevant first", "share of tokens back", "distance to the embedding", 0
+    _, way, order = curve.split("_", 2)
+    by = order.replace("_", " ")
+    if way == "gone":
+        return f"words taken away, by {by}", "share of words away", "score", 1
+    return f"words put back, by {by}", "share of words back", "score", 1
+
+
+def _clouds(altair: Any, x: str, y: str, evaluation: Evaluation, names: list[str]) -> Any:
+    """For each subject a point for every pair of texts, or for every text where a row has a number for each."""
     points = [
         {"subject": row["subject"], x: one, y: other}
-        for row in rows
+        for row in evaluation.rows
         for one, other in zip(*(_several(row.get(name)) for name in (x, y)), strict=True)
     ]
-    cloud = altair.Chart(altair.Data(values=points)).mark_circle(opacity=0.4)
     titles = [name.replace("_", " ") for name in (x, y)]
-    return cloud.encode(
-        x=altair.X(f"{x}:Q", title=titles[0]),
-        y=altair.Y(f"{y}:Q", title=titles[1]),
-        color=altair.Color("subject:N", sort=names),
-        tooltip=[f"{x}:Q", f"{y}:Q", "subject:N"],
-    ).properties(width=420, height=320, title=f"{titles[1]} by {titles[0]}")
+    cloud = (
+        altair.Chart(altair.Data(values=points))
+        .mark_circle(opacity=0.4, color="#b35806")
+        .encode(
+            x=altair.X(f"{x}:Q", title=titles[0]),
+            y=altair.Y(f"{y}:Q", title=titles[1]),
+            tooltip=[f"{x}:Q", f"{y}:Q", "subject:N"],
+        )
+    )
+    several = len(names) > 1
+    panels = cloud.properties(width=270 if several else 420, height=200 if several else 320)
+    panels = panels.facet(altair.Facet("subject:N", sort=names, title=None), columns=3)
+    if evaluation.measure in OWN_SCALES:
+        panels = panels.resolve_scale(x="independent", y="independent")
+    return panels.resolve_axis(x="independent", y="independent").properties(title=f"{titles[1]} by {titles[0]}")
 
 
 def _several(value: Any) -> list[Any]:
@@ -140,20 +193,28 @@ def _several(value: Any) -> list[Any]:
 
 
 def _mean_curve(points: Sequence[Row]) -> list[Row]:
-    """Mean and 95 % interval at every step."""
-    found: dict[tuple[str, int], list[float]] = {}
+    """Mean and 95 % interval at every share."""
+    found: dict[tuple[str, float], list[float]] = {}
     for point in points:
-        found.setdefault((point["subject"], point["step"]), []).append(point["value"])
+        found.setdefault((point["subject"], point["share"]), []).append(point["value"])
     rows = []
-    for (subject, step), values in found.items():
+    for (subject, share), values in found.items():
         spread = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
         mean, wide = float(np.mean(values)), 1.96 * spread / len(values) ** 0.5
-        rows.append({"subject": subject, "step": step, "value": mean, "low": mean - wide, "high": mean + wide})
+        rows.append({"subject": subject, "share": share, "value": mean, "low": mean - wide, "high": mean + wide})
     return rows
 
 
 def _shown(lines: Sequence[Row]) -> list[Row]:
-    return [{name: value for name, value in line.items() if not name.endswith("_deviation")} for line in lines]
+    """Without deviations; long names short."""
+    return [
+        {
+            name.replace("comprehensiveness", "compr.").replace("sufficiency", "suff."): value
+            for name, value in line.items()
+            if not name.endswith("_deviation")
+        }
+        for line in lines
+    ]
 
 
 def _significance(evaluation: Evaluation) -> str:

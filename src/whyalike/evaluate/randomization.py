@@ -53,7 +53,7 @@ class Randomization(Measure):
                 numbers = compared(found[judged.name], again)
                 if numbers["spearman"] is None and _same(found[judged.name], again):
                     numbers["spearman"] = 1.0  # it says the same of all words, and went on to
-                rows.append({"subject": f"{judged.name}, {stage}"} | numbers)
+                rows.append({"subject": f"{judged.name}, {stage}", "stage": stage} | numbers)
         return rows
 
     def table(self, rows: Sequence[Row]) -> list[Row]:

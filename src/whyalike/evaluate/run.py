@@ -59,18 +59,19 @@ class Evaluation:
     notes: tuple[str, ...] = ()  # what a reader should know of how it was measured
 
     def significance(self) -> list[Row]:
-        """Wilcoxon's signed-rank test, two-sided, on pairs that both subjects have, for every two subjects.
+        """Wilcoxon's signed-rank test, two-sided, on pairs that both subjects have, for every two subjects (of one stage).
 
         ``p_adjusted`` is Holm's: so many comparisons would find something by chance.
         """
         values: dict[str, dict[int, float]] = {}
+        stages = {row["subject"]: row.get("stage") for row in self.rows}
         for row in self.rows:
             if row.get(self.headline) is not None and not row.get("control"):
                 values.setdefault(row["subject"], {})[row["case"]] = row[self.headline]
         names = list(values)
         found: list[Row] = []
         for index, one in enumerate(names):
-            for other in names[index + 1 :]:
+            for other in (each for each in names[index + 1 :] if stages[each] == stages[one]):
                 shared = sorted(values[one].keys() & values[other].keys())
                 gaps = np.array([values[one][case] - values[other][case] for case in shared])
                 p = float(wilcoxon(gaps).pvalue) if len(gaps) > 4 and gaps.any() else None

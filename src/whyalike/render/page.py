@@ -19,16 +19,20 @@ h1{font-size:1.5rem;margin:.2rem 0}
 h2{font-size:1.15rem;margin:2.2rem 0 .3rem;border-top:1px solid #ddd;padding-top:1rem}
 h3{font-size:.95rem;margin:1.2rem 0 .2rem}
 table{border-collapse:collapse;margin:.4rem 0;font-variant-numeric:tabular-nums}
-td,th{padding:.15rem .7rem;text-align:right;border-bottom:1px solid #e4e4e4;white-space:nowrap}
+td,th{padding:.15rem .6rem;text-align:right;border-bottom:1px solid #e4e4e4}
+td,th:first-child{white-space:nowrap}
 td:first-child,th:first-child{text-align:left}
-th{font-weight:600}
+th{font-weight:600;vertical-align:bottom}
 .best{font-weight:700}
 .caption{color:#5c5c5c;margin:.2rem 0}
-.scroll{overflow:auto;max-height:28rem}
+.scroll{overflow:auto}
+.tall{max-height:28rem}
 ul.says{margin:.4rem 0;padding-left:1.2rem}
 .charts{display:flex;flex-wrap:wrap;gap:1.5rem}
 a.csv{font-size:.85rem}
 nav a{margin-right:1rem}"""
+
+MOST_WHOLE = 30  # rows of a table that is shown whole
 
 
 def chart_tools() -> Any:
@@ -80,7 +84,8 @@ def table(rows: Sequence[Row], *, best: str | None = None, name: str | None = No
     if name is not None:
         data = base64.b64encode(to_csv(rows).encode()).decode()
         link = f'<a class="csv" download="{escape(name)}.csv" href="data:text/csv;base64,{data}">{escape(name)}.csv</a>'
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>{link}'
+    tall = " tall" if len(rows) > MOST_WHOLE else ""
+    return f'<div class="scroll{tall}"><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>{link}'
 
 
 def to_csv(rows: Sequence[Row]) -> str:
