@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,18 +86,21 @@ class Comparison:
         return fragment(self)
 
     def _values(self) -> list[Float[np.ndarray, "pairs"]]:
-        """Each explanation's values of the pairs that all of them speak of, in one order."""
-        explanations = [entry.explanation for entry in self.entries]
-        lefts, rights = ([_units(getattr(e, name)) for e in explanations] for name in ("left", "right"))
-        rows, columns = (sorted(set.intersection(*map(set, each))) for each in (lefts, rights))
-        return [
-            e.matrix[np.ix_([left[unit] for unit in rows], [right[unit] for unit in columns])].ravel()
-            for e, left, right in zip(explanations, lefts, rights, strict=True)
-        ]
+        return shared_values([entry.explanation for entry in self.entries])
 
     def _table(self, value: Callable[[int, int], float]) -> Table:
         numbers = range(len(self.entries))
         return np.array([[value(i, j) for j in numbers] for i in numbers], dtype=np.float64)
+
+
+def shared_values(explanations: Sequence[Explanation]) -> list[Float[np.ndarray, "pairs"]]:
+    """Each explanation's values of the pairs of words (or sentences) that all of them speak of, in one order."""
+    lefts, rights = ([_units(getattr(e, name)) for e in explanations] for name in ("left", "right"))
+    rows, columns = (sorted(set.intersection(*map(set, each))) for each in (lefts, rights))
+    return [
+        e.matrix[np.ix_([left[unit] for unit in rows], [right[unit] for unit in columns])].ravel()
+        for e, left, right in zip(explanations, lefts, rights, strict=True)
+    ]
 
 
 def _units(side: Side) -> dict[int, int]:

@@ -55,6 +55,9 @@ def test_who_agrees_with_people_in_all_scores_one(encoder: whyalike.Encoder) -> 
     rows = [judged(encoder, gold, Case(n, *ALIGNED.pair, aligned=ALIGNED)) for n in (0, 1)]
     (line,) = Human().table(rows)
     assert line["f1"] == 1
+    for matrix, f1 in ((1 - gold, 0), (np.ones_like(gold), 2 * gold.sum() / (gold.size + gold.sum()))):
+        others = [judged(encoder, matrix, Case(n, *ALIGNED.pair, aligned=ALIGNED)) for n in (0, 1)]
+        assert Human().table(others)[0]["f1"] == pytest.approx(f1)
     assert Human().table(rows[:1])[0]["f1"] is None  # nothing to test the threshold on
 
 

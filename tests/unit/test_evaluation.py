@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
 from itertools import pairwise
@@ -10,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import whyalike
-from tests.families import tiny_encoder
+from tests.families import tiny_encoder, tiny_model, tokenizer
 from tests.judged import PAIRS, with_matrix
 from whyalike.cli import app
 from whyalike.errors import BadInput, UnknownName
@@ -23,7 +25,7 @@ from whyalike.evaluate.measure import Case
 from whyalike.evaluate.page import picture, save, to_html
 from whyalike.evaluate.perturbation import EmbeddingPerturbation, ScorePerturbation
 from whyalike.evaluate.randomization import drawn_anew, without_biases
-from whyalike.evaluate.run import MEASURES, ROWS, cases_of, evaluate, spread_evenly
+from whyalike.evaluate.run import MEASURES, ROWS, adjust, cases_of, evaluate, spread_evenly
 from whyalike.evaluate.subjects import Subject, subject
 from whyalike.evaluate.sums import Balance, Conservation, GroundTruth
 from whyalike.truth import Truth
@@ -65,7 +67,8 @@ def test_agreement_of_the_same_is_one(encoder: whyalike.Encoder) -> None:
     e = whyalike.explain(*PAIRS[0], encoder=encoder)
     assert all(value == pytest.approx(1) for value in compared(e, e).values())
     turned = compared(e, with_matrix(e, -e.matrix))
-    assert turned["spearman"] == pytest.approx(-1)
+    assert turned["spearman"] == turned["pearson"] == pytest.approx(-1)
+    assert turned["top_3"] == 0
     assert compared(e, with_matrix(e, 0 * e.matrix))["spearman"] is None
     few = whyalike.explain("old man", "dog", encoder=encoder)
     assert compared(few, few)["top_3"] is None  # of two cells the top three say nothing
@@ -153,7 +156,6 @@ def test_a_page_works_alone_and_escapes_names(encoder: whyalike.Encoder) -> None
     assert "<script>alert(1)" not in page
     assert "&lt;script&gt;alert(1)" in page
     assert 'src="http' not in page
-    assert page.count("<body>") >= 1
 
 
 def charts_in(page: str) -> list[dict[str, Any]]:
@@ -181,6 +183,33 @@ def test_stages_are_drawn_as_lines_and_compared_each_for_itself(encoder: whyalik
     assert stages[-1] == "all weights"
     assert [(line["one"], line["other"]) for line in found.significance()] == [
         (f"bilrp, {stage}", f"exact_match, {stage}") for stage in stages
+    ]
+
+
+def test_names_are_shown_as_they_are(encoder: whyalike.Encoder) -> None:
+    found = evaluate("balance", cases_of(PAIRS[:2]), encoder=encoder, subjects=["bilrp"], progress=False)
+    name = "models/[v2]/[/old]"
+    odd = replace(found, table=({**found.table[0], "subject": name},), notes=(name,))
+    console = Console(width=200, file=io.StringIO())
+    console.print(picture(odd))
+    assert console.file.getvalue().count(name) == 2  # type: ignore[attr-defined]
+
+
+def test_rounding_is_no_difference(encoder: whyalike.Encoder) -> None:
+    found = evaluate("balance", cases_of(PAIRS), encoder=encoder, subjects=["bilrp"], progress=False)
+    again = [{**row, "subject": "again", "positive": row["positive"] + 1e-9} for row in found.rows]
+    (line,) = replace(found, rows=(*found.rows, *again)).significance()
+    assert line["p"] is None
+
+
+def test_holms_adjustment_by_hand() -> None:
+    lines = [{"p": 0.03}, {"p": 0.01}, {"p": None}, {"p": 0.04}]
+    adjust(lines)
+    assert [line["p_adjusted"] for line in lines] == [
+        pytest.approx(0.06),
+        pytest.approx(0.03),
+        None,
+        pytest.approx(0.06),
     ]
 
 
@@ -289,8 +318,52 @@ def test_every_model_is_judged_by_itself(encoder: whyalike.Encoder) -> None:
         subjects = ["token_outputs"]
         both = evaluate(name, cases, encoder=encoder, others={"b": other}, subjects=subjects, progress=False)
         alone = evaluate(name, cases, encoder=other, subjects=subjects, progress=False)
-        beside = [line for line in both.table if line["subject"].endswith(" on b")]
-        assert [line[both.headline] for line in beside] == [line[both.headline] for line in alone.table]
+        beside = [line for line in both.table if line["subject"].endswith(" on b" if name != "sts" else "b")]
+        assert [line.keys() for line in beside] == [line.keys() for line in alone.table]
+        for line, expected in zip(beside, alone.table, strict=True):
+            assert {**line, "subject": ""} == {**expected, "subject": ""}
+
+
+def maskless_encoder(longest: int) -> whyalike.Encoder:
+    """A tiny encoder whose tokenizer has no mask token, and reads so many tokens."""
+    known = tokenizer()
+    bare = type(known)(tokenizer_object=known.backend_tokenizer, pad_token="[PAD]", model_max_length=longest)
+    return whyalike.load_encoder(tiny_model("bert"), tokenizer=bare, pooling="mean")
+
+
+def test_models_that_read_different_words_are_compared_on_those_of_both(encoder: whyalike.Encoder) -> None:
+    short = maskless_encoder(8)
+    cases = cases_of([("the dog runs over the river and the child walks", "a cat walks in the house")])
+    found = evaluate("agreement", cases, encoder=encoder, others={"b": short}, subjects=["bilrp"], progress=False)
+    assert found.table[0]["pairs"] == 1
+    assert found.notes == ("1 of 1 pairs are longer than the model reads: they are judged by what it read.",)
+
+
+def test_what_is_said_of_one_model_only_names_it(encoder: whyalike.Encoder) -> None:
+    other = maskless_encoder(48)
+    measure, cases = "perturbation_embedding", cases_of(PAIRS[:1])
+    found = evaluate(measure, cases, encoder=encoder, others={"b": other}, subjects=["random"], progress=False)
+    first, second = found.notes
+    assert first.endswith(f"{encoder.record.name}: A token that is taken away is replaced by the mask token.")
+    assert second == "b: A token that is taken away is replaced by the pad token."
+
+
+def test_a_result_states_what_methods_state_of_their_error(encoder: whyalike.Encoder, tmp_path: Path) -> None:
+    subjects = ["integrated_jacobians@2,tolerance=0.3", "integrated_jacobians@2,tolerance=0.3+equal", "bilrp"]
+    subjects += ["integrated_jacobians@2:null"]
+    for _ in range(2):  # also when it is taken up again
+        found = evaluate(
+            "balance", cases_of(PAIRS[:2]), encoder=encoder, subjects=subjects, folder=tmp_path, progress=False
+        )
+        both, null, size = found.notes
+        assert both.startswith(f"{subjects[0]}, {subjects[1]}: integrals miss")
+        assert null.startswith("integrated_jacobians@2:null: integrals miss")
+        assert size.startswith("integrated_jacobians@2:null: the embedding of the null reference")
+
+
+def test_sts_says_which_pairs_it_cut(encoder: whyalike.Encoder) -> None:
+    cases = cases_of([("the dog " * 60, "a cat runs"), PAIRS[0]], [0.1, 0.9])
+    assert evaluate("sts", cases, encoder=encoder, progress=False).notes[0].startswith("1 of 2 pairs are longer")
 
 
 def test_cases_are_spread_over_all_of_the_data() -> None:
@@ -361,6 +434,13 @@ def test_the_command_evaluates_a_file(tmp_path: Path) -> None:
     (tmp_path / "links.tsv").write_text("a man plays\tsomeone plays\t2-1\n")
     found = run("human", "--data", str(tmp_path / "links.tsv"), "--method", "exact_match", "--json")
     assert json.loads(found)["table"][0]["average_precision"] == 1
+    (tmp_path / "corpus.txt").write_text("a man plays\nthe dog runs\n")
+    (tmp_path / "vectors.txt").write_text("man 1 0\ndog 0.5 0.5\nplays 0 1\n")
+    fitted = ["--corpus", str(tmp_path / "corpus.txt"), "--vectors", str(tmp_path / "vectors.txt")]
+    found = run("balance", *common, "--method", "tfidf_vectors", "--method", "random", *fitted, "--json")
+    assert [line["subject"] for line in json.loads(found)["table"]] == ["tfidf_vectors", "random"]
+    with pytest.raises(BadInput, match="are for tfidf_vectors"):
+        run("balance", *common, "--method", "random", *fitted)
     with pytest.raises(UnknownName, match="no measure 'taste'"):
         run("taste", *common)
     with pytest.raises(BadInput, match="The number of pairs should be above 0"):

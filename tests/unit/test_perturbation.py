@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,39 @@ def test_putting_back_the_tokens_an_embedding_needs_brings_it_back_sooner(encode
     assert rows[0]["curve"][0] == rows[1]["curve"][0]
     assert len(rows[0]["curve"]) == 26
     assert "by the mask token" in EmbeddingPerturbation().notes(encoder)[0]
+
+
+def test_the_area_is_that_of_the_order_whichever_it_is(encoder: whyalike.Encoder) -> None:
+    text = "old man plays"
+    e = whyalike.explain(text, text, encoder=encoder)
+    reading = encoder.read([text])[0]
+    own = reading.side.own
+    assert len(own) == 3
+    order_of = {"".join(map(str, order)): order for order in permutations(range(3))}
+
+    def literal(order: tuple[int, ...]) -> float:
+        distances = []
+        for step in range(26):
+            kept = np.zeros((2, len(reading.ids)), dtype=bool)
+            kept[1] = True
+            for place in order[: round(round(step * 0.04 * 3, 9))]:
+                kept[0, own[place]] = True
+            some, whole = perturbation.embeddings_with(encoder, reading, kept, "replace")
+            distances.append(np.linalg.norm(some - whole))
+        return float(np.mean(distances))
+
+    found = {}
+    for name, order in order_of.items():
+        totals = np.zeros(len(reading.ids))
+        totals[[own[place] for place in order]] = (3, 2, 1)
+        found[name] = with_matrix(e, np.add.outer(totals, totals))
+    found["constant"] = with_matrix(e, np.ones_like(e.matrix))
+    areas = {row["subject"]: row["area"] for row in EmbeddingPerturbation().rows(Case(0, text, text), found, encoder)}
+    expected = {name: literal(order) for name, order in order_of.items()}
+    assert {name: areas[name] for name in expected} == pytest.approx(expected)
+    assert (
+        min(expected.values()) <= areas["constant"] <= max(expected.values())
+    )  # an order drawn by chance for each text
 
 
 def test_tokens_taken_away_are_as_if_they_had_never_been(encoder: whyalike.Encoder) -> None:

@@ -109,8 +109,14 @@ def test_what_is_no_answer_is_refused(study: Study, tmp_path: Path) -> None:
     assert not (study.folder / ANSWERS).exists()
     with pytest.raises(BadInput, match="holds no study"):
         Study(tmp_path)
-    with pytest.raises(BadInput, match="is not empty"):
-        prepare(cases_of(PAIRS), study.folder, encoder=tiny_encoder(), subjects=METHODS)
+    (tmp_path / "file").write_text("")
+    for taken in (study.folder, tmp_path / "file"):
+        with pytest.raises(BadInput, match="is not an empty folder"):
+            prepare(cases_of(PAIRS), taken, encoder=tiny_encoder(), subjects=METHODS)
+    with pytest.raises(BadInput, match="have the same name"):
+        prepare(cases_of(PAIRS), tmp_path / "new", encoder=tiny_encoder(), subjects=["random", "random"])
+    with pytest.raises(BadInput, match="at least one pair"):
+        prepare([], tmp_path / "new", encoder=tiny_encoder(), subjects=METHODS)
 
 
 def test_the_page_asks_and_keeps(study: Study) -> None:

@@ -16,6 +16,7 @@ from whyalike.errors import BadInput, unknown
 if TYPE_CHECKING:
     from whyalike.encoders.encoder import Encoder
     from whyalike.evaluate.measure import Case
+    from whyalike.evaluate.subjects import Subject
 
 
 DEFAULT = ("bilrp", "integrated_jacobians", "token_outputs", "bti", "random")
@@ -46,6 +47,8 @@ def command(
         list[str] | None,
         typer.Option(help="A Hugging Face name or a path; a second one is judged beside it. Can be repeated."),
     ] = None,
+    corpus: given.Corpus = None,
+    vectors: given.Vectors = None,
     pairs: Annotated[int | None, typer.Option(help="Only so many pairs, spread evenly over the data.")] = None,
     column: Annotated[
         list[str] | None, typer.Option(help="What your file calls a column, such as `left=question`. Can be repeated.")
@@ -88,8 +91,9 @@ def command(
     if pairs is not None:
         cases = spread_evenly(cases, pairs)
     default = (*DEFAULT, *(f"contextual_cosine@{encoders[0].layers // 2}", "exact_match") * (measure == "human"))
+    subjects = _subjects(method or list(default), corpus, vectors)
     if measure == "rating":
-        _prepare(cases, method or default, encoders[0], folder)
+        _prepare(cases, subjects, encoders[0], folder)
         return
     chosen = given.with_settings(MEASURES[measure](), settings)
     names = [str(name) for name in (model or [])[1:]]
@@ -97,17 +101,17 @@ def command(
         chosen,
         cases,
         encoder=encoders[0],
-        subjects=method or default,
+        subjects=subjects,
         others=dict(zip(names, encoders[1:], strict=True)),
         folder=folder,
     )
+    written = save(found, folder) if folder is not None else []
     if as_json:
         typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))
     else:
         Console(highlight=False).print(picture(found))
-    if folder is not None:
-        written = ", ".join(str(path) for path in save(found, folder))
-        Console(stderr=True, highlight=False).print(f"Written: {written}", markup=False)
+    if written:
+        Console(stderr=True, highlight=False).print(f"Written: {', '.join(map(str, written))}", markup=False)
 
 
 def _check(
@@ -132,12 +136,21 @@ def _check(
             raise BadInput(f"{option} has no effect on {where}. Leave it out.")
 
 
-def _prepare(cases: list[Case], methods: Sequence[str], encoder: Encoder, folder: Path | None) -> None:
+def _subjects(names: list[str], corpus: Path | None, vectors: str | None) -> list[str | Subject]:
+    """What was asked for by name; tfidf_vectors is made of its corpus and vectors first."""
+    from whyalike.evaluate.subjects import Subject
+
+    plain = [name for name in names if name == "tfidf_vectors"]
+    fitted = given.methods_of(plain, None, corpus, vectors)
+    return [Subject(name, fitted[0]) if name in plain else name for name in names]
+
+
+def _prepare(cases: list[Case], subjects: Sequence[str | Subject], encoder: Encoder, folder: Path | None) -> None:
     from whyalike.evaluate.rating import prepare
 
     if folder is None:
         raise BadInput("A study needs a folder: give --out.")
-    study = prepare(cases, folder, encoder=encoder, subjects=methods)
+    study = prepare(cases, folder, encoder=encoder, subjects=subjects)
     typer.echo(f"{len(study.items)} explanations to rate are in {folder}. Open the page with `whyalike rate {folder}`.")
 
 

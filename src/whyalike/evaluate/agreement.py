@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from whyalike.comparison import shared_values
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput
 from whyalike.evaluate.measure import Case, Measure, Row, correlation, means, rank_correlation
@@ -19,21 +20,14 @@ NUMBERS = ("spearman", "pearson", "top_3", "top_10")
 
 
 def compared(one: Explanation, other: Explanation) -> Row:
-    """Rank correlation, correlation, and the Jaccard overlap of the top pairs, over the texts' own words."""
-    values = [_text_cells(each.by_word()) for each in (one, other)]
-    if values[0].shape != values[1].shape:
-        raise BadInput("The two explanations speak of different words of the pair. Compare models that read all of it.")
-    flat = [each.ravel() for each in values]
+    """Rank correlation, correlation, and the Jaccard overlap of the top pairs, over the texts' own words that both speak of."""
+    first, second = shared_values([one.by_word(), other.by_word()])
     return {
-        "spearman": rank_correlation(*flat),
-        "pearson": correlation(*flat),
-        "top_3": _jaccard(flat[0], flat[1], 3),
-        "top_10": _jaccard(flat[0], flat[1], 10),
+        "spearman": rank_correlation(first, second),
+        "pearson": correlation(first, second),
+        "top_3": _jaccard(first, second, 3),
+        "top_10": _jaccard(first, second, 10),
     }
-
-
-def _text_cells(e: Explanation) -> np.ndarray:
-    return e.matrix[np.ix_(e.left.own, e.right.own)]
 
 
 def _jaccard(one: np.ndarray, other: np.ndarray, count: int) -> float | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich import markup
 from rich.table import Table
 
 from whyalike.errors import MissingExtra
@@ -30,15 +31,15 @@ WIDE = 500  # pixels of a name before it is cut
 def picture(evaluation: Evaluation) -> Table:
     """The table for a rich console; the best of the headline stands out."""
     columns = page.columns_of(_shown(evaluation.table))
-    table = Table(title=_title(evaluation), title_justify="left", box=None)
+    table = Table(title=markup.escape(_title(evaluation)), title_justify="left", box=None)
     for name in columns:
         named = name == "subject"
         table.add_column(name.replace("_", " "), justify="left" if named else "right", overflow="fold", no_wrap=named)
     best = _best(evaluation)
     for line in _shown(evaluation.table):
         style = "bold" if line["subject"] == best else ""
-        table.add_row(*(page.shown(line.get(name)) for name in columns), style=style)
-    table.caption = " ".join(evaluation.notes) or None
+        table.add_row(*(markup.escape(page.shown(line.get(name))) for name in columns), style=style)
+    table.caption = markup.escape(" ".join(evaluation.notes)) or None
     table.caption_justify = "left"
     return table
 

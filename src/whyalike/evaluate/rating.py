@@ -22,9 +22,10 @@ from tqdm import tqdm
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput
 from whyalike.evaluate.measure import Case, Row
-from whyalike.evaluate.subjects import Subject, subject
+from whyalike.evaluate.subjects import Subject, chosen
 from whyalike.explanation import Explanation
 from whyalike.render.scene import printable, scene_of
+from whyalike.runs import is_empty
 
 ITEMS, KEY, ANSWERS = "items.json", "key.json", "answers.jsonl"
 SCALE = {1: "not at all", 2: "a little", 3: "partly", 4: "mostly", 5: "fully"}
@@ -43,15 +44,14 @@ def prepare(
 ) -> Study:
     """A new study: every pair explained by every subject, in an order that tells nothing."""
     place = Path(folder)
-    if place.exists() and any(place.iterdir()):
-        raise BadInput(f"{place} exists and is not empty. Give a new folder for the study.")
-    chosen = [subject(each) if isinstance(each, str) else each for each in subjects]
-    if not cases or not chosen:
-        raise BadInput("A study needs at least one pair and one method.")
+    if place.exists() and not (place.is_dir() and is_empty(place)):
+        raise BadInput(f"{place} exists and is not an empty folder. Give a new folder for the study.")
+    if not cases:
+        raise BadInput("A study needs at least one pair.")
     pairs = [(case.left, case.right) for case in cases]
     made = [
         (case.number, judged.name, e)
-        for judged in tqdm(chosen, desc="Explaining", disable=not progress)
+        for judged in tqdm(chosen(subjects), desc="Explaining", disable=not progress)
         for case, e in zip(cases, judged.explanations(pairs, encoder), strict=True)
     ]
     draw = random.Random(seed)  # noqa: S311  (an order, not a secret)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import islice
 from pathlib import Path
+from time import monotonic
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -24,7 +25,7 @@ from whyalike.evaluate.human import Human
 from whyalike.evaluate.measure import Case, Measure, Row
 from whyalike.evaluate.perturbation import EmbeddingPerturbation, ScorePerturbation
 from whyalike.evaluate.randomization import Randomization
-from whyalike.evaluate.subjects import Subject, subject
+from whyalike.evaluate.subjects import Subject, chosen
 from whyalike.evaluate.sums import Balance, Conservation, GroundTruth
 from whyalike.explanation import Explanation
 from whyalike.runs import check_asked, digest, is_empty, write_asked
@@ -42,8 +43,14 @@ MEASURES: Mapping[str, type[Measure]] = MappingProxyType(
         "sts": Sts,
     }
 )
-TOGETHER = 32  # cases explained at a time
+FIRST, TOGETHER = 4, 32  # cases explained at a time, at first and at most
+PATIENCE = 20.0  # seconds that explaining them may take
 ROWS, ASKED = "rows.jsonl", "asked.json"
+SAME = 1e-7  # a difference that is rounding
+STATED = {  # what methods state of their own error
+    "error": "integrals miss, of their true value,",
+    "reference_size": "the embedding of the null reference is, of the text's,",
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,10 +81,11 @@ class Evaluation:
             for other in (each for each in names[index + 1 :] if stages[each] == stages[one]):
                 shared = sorted(values[one].keys() & values[other].keys())
                 gaps = np.array([values[one][case] - values[other][case] for case in shared])
+                gaps[np.abs(gaps) < SAME] = 0
                 p = float(wilcoxon(gaps).pvalue) if len(gaps) > 4 and gaps.any() else None
                 mean = float(gaps.mean()) if len(gaps) else None
                 found.append({"one": one, "other": other, "pairs": len(gaps), "mean_difference": mean, "p": p})
-        _adjust(found)
+        adjust(found)
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -119,9 +127,9 @@ def evaluate(
         raise BadInput("Expected at least one pair to evaluate on.")
     if len({case.number for case in cases}) < len(cases):
         raise BadInput("Two cases have the same number. Make them with one call of cases_of, or number them apart.")
-    chosen = [subject(each) if isinstance(each, str) else each for each in subjects] if measure.name != "sts" else []
+    judged = chosen(subjects) if measure.name != "sts" else []
     encoders = {"": encoder, **{f" on {name}": each for name, each in (others or {}).items()}}
-    _check(measure, chosen, encoders)
+    _check(measure, judged, encoders)
     asked = {
         "version": __version__,
         "measure": measure.name,
@@ -130,20 +138,21 @@ def evaluate(
             for each in fields(cast(Any, measure))
             if not each.name.startswith("_")
         },
-        "subjects": [each.name for each in chosen],
-        "subjects_in_full": [[each.view, each.method and asdict(each.method.record(encoder))] for each in chosen],
+        "subjects": [each.name for each in judged],
+        "subjects_in_full": [[each.view, each.method and asdict(each.method.record(encoder))] for each in judged],
         "models": {name: asdict(each.record) for name, each in encoders.items()},
         "model": encoder.record.name,
         "pairs": len(cases),
         "data": digest([asdict(case) for case in map(_plain, cases)]),
     }
-    measure = measure.prepare(chosen, cases)
+    measure = measure.prepare(judged, cases)
     log = _Log(Path(folder) if folder is not None else None, json.loads(json.dumps(asked)))
     with tqdm(total=len(cases), initial=len(log.entries), desc=measure.name, disable=not progress) as bar:
         todo = [case for case in cases if case.number not in log.entries]
-        for case, found in _explained(todo, chosen, encoders, progress):
+        for case, found in _explained(todo, judged, encoders, progress):
             rows = [{"case": case.number, **row} for row in _rows(measure, case, found, encoders)]
-            log.write({"case": case.number, "cut": any(e.left.cut + e.right.cut for e in found.values()), "rows": rows})
+            cut = _cut(case, found, encoders)
+            log.write({"case": case.number, "cut": cut, "errors": _errors(found), "rows": rows})
             bar.update()
     entries = [log.entries[case.number] for case in cases]
     rows = [row for entry in entries for row in entry["rows"]]
@@ -154,16 +163,12 @@ def evaluate(
         tuple(measure.table(rows)),
         measure.headline,
         measure.higher_is_better,
-        (*measure.notes(encoder), *_left_out(entries)),
+        (*_notes(measure, encoders), *_left_out(entries), *_inexact(entries)),
     )
 
 
 def _check(measure: Measure, subjects: Sequence[Subject], encoders: Mapping[str, Encoder]) -> None:
     """Before any work is done."""
-    if not subjects and measure.name != "sts":
-        raise BadInput("Expected at least one subject to judge, such as bilrp.")
-    if len({each.name for each in subjects}) < len(subjects):
-        raise BadInput("Two subjects have the same name. Give each once, or name them apart.")
     if measure.joint and len(subjects) * len(encoders) < 2:
         raise BadInput(
             f"{measure.name} compares at least two subjects or models. Give another method, or another model."
@@ -172,6 +177,51 @@ def _check(measure: Measure, subjects: Sequence[Subject], encoders: Mapping[str,
         for encoder in encoders.values():
             if judged.method is not None:
                 judged.method.check(encoder)
+
+
+def _cut(case: Case, found: Mapping[tuple[str, str], Explanation], encoders: Mapping[str, Encoder]) -> bool:
+    """Whether a model did not read all of the pair."""
+    sides = [side for e in found.values() for side in (e.left, e.right)] or [
+        reading.side
+        for encoder in encoders.values()
+        for reading in encoder.read([case.left, case.right], truncate=True)
+    ]
+    return any(side.truncated for side in sides)
+
+
+def _errors(found: Mapping[tuple[str, str], Explanation]) -> dict[str, dict[str, float]]:
+    """What methods state of their own error, the larger of both texts."""
+    errors = {}
+    for (name, model), e in found.items():
+        sides = list(e.measured.values())
+        known = [key for key in STATED if sides and all(key in side for side in sides)]
+        stated = {key: max(float(side[key]) for side in sides) for key in known}
+        if stated:
+            errors[f"{name}{model}"] = stated
+    return errors
+
+
+def _notes(measure: Measure, encoders: Mapping[str, Encoder]) -> list[str]:
+    """What is said of every model once, what differs with the model's name."""
+    notes = {
+        name.removeprefix(" on ") or encoder.record.name: measure.notes(encoder) for name, encoder in encoders.items()
+    }
+    if len(set(notes.values())) == 1:
+        return list(next(iter(notes.values())))
+    return [f"{name}: {note}" for name, every in notes.items() for note in every]
+
+
+def _inexact(entries: Sequence[Row]) -> list[str]:
+    notes: dict[str, list[str]] = {}
+    for key, words in STATED.items():
+        names = dict.fromkeys(
+            name for entry in entries for name, stated in entry.get("errors", {}).items() if key in stated
+        )
+        for name in names:
+            values = [entry["errors"][name][key] for entry in entries if key in entry.get("errors", {}).get(name, {})]
+            note = f"{words} {np.mean(values):.1%} in the mean, {max(values):.1%} at most."
+            notes.setdefault(note, []).append(name)
+    return [f"{', '.join(names)}: {note}" for note, names in notes.items()]
 
 
 def _left_out(entries: Sequence[Row]) -> list[str]:
@@ -204,8 +254,10 @@ def cases_of(pairs: Iterable[tuple[str, str]], scores: Iterable[float] | None = 
 def _explained(
     cases: Sequence[Case], subjects: Sequence[Subject], encoders: Mapping[str, Encoder], progress: bool
 ) -> Iterator[tuple[Case, dict[tuple[str, str], Explanation]]]:
-    remaining = iter(cases)
-    while some := list(islice(remaining, TOGETHER)):
+    """Some at a time, fewer where they take long: a killed run loses what it had not written down."""
+    remaining, together = iter(cases), FIRST
+    while some := list(islice(remaining, together)):
+        began = monotonic()
         pairs = [(case.left, case.right) for case in some]
         sources = {judged.source: judged for judged in subjects}
         computed = {
@@ -218,6 +270,7 @@ def _explained(
             for judged in subjects
             for name in encoders
         }
+        together = min(2 * together, TOGETHER) if monotonic() - began < PATIENCE else max(1, together // 2)
         for number, case in enumerate(some):
             yield case, {key: explanations[number] for key, explanations in found.items()}
 
@@ -233,11 +286,14 @@ def _rows(
     for model, encoder in encoders.items():
         own = {subject: e for (subject, where), e in found.items() if where == model}
         for row in measure.rows(case, own, encoder):
-            rows.append({**row, "subject": f"{row['subject']}{model}"})
+            judged = (
+                f"{row['subject']}{model}" if own else model.removeprefix(" on ") or row["subject"]
+            )  # sts: the model
+            rows.append({**row, "subject": judged})
     return rows
 
 
-def _adjust(lines: list[Row]) -> None:
+def adjust(lines: list[Row]) -> None:
     """Holm's step-down adjustment, written into the lines."""
     known = sorted((line for line in lines if line["p"] is not None), key=lambda line: line["p"])
     largest = 0.0

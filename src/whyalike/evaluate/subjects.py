@@ -94,6 +94,16 @@ def subject(text: str) -> Subject:
     return Subject(text, replace(cast(Any, method), **changes), cast("View | None", view))
 
 
+def chosen(subjects: Sequence[str | Subject]) -> list[Subject]:
+    """Subjects as written or as made, each once."""
+    found = [subject(each) if isinstance(each, str) else each for each in subjects]
+    if not found:
+        raise BadInput("Expected at least one subject to judge, such as bilrp.")
+    if len({each.name for each in found}) < len(found):
+        raise BadInput("Two subjects have the same name. Give each once, or name them apart.")
+    return found
+
+
 def _exact_match(e: Explanation) -> Explanation:
     """1 between words that are the same but for the case of their letters."""
     (left, _), (right, _) = group(e.left, "word"), group(e.right, "word")
