@@ -219,7 +219,7 @@ def _inexact(entries: Sequence[Row]) -> list[str]:
         )
         for name in names:
             values = [entry["errors"][name][key] for entry in entries if key in entry.get("errors", {}).get(name, {})]
-            note = f"{words} {np.mean(values):.1%} in the mean, {max(values):.1%} at most."
+            note = f"{words} {100 * np.mean(values):.2g} % in the mean, {100 * max(values):.2g} % at most."
             notes.setdefault(note, []).append(name)
     return [f"{', '.join(names)}: {note}" for note, names in notes.items()]
 
