@@ -16,6 +16,7 @@ import json
 from pathlib import Path
 
 import whyalike
+from experiments.evaluation.by_totals import ByTotals
 from whyalike.data_sets import read_scored_pairs
 from whyalike.evaluate.alignments import read_alignments
 from whyalike.evaluate.measure import Case
@@ -71,8 +72,13 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=100)
     parser.add_argument("--noun-model", type=Path)
     parser.add_argument("--method", action="append")
+    parser.add_argument(
+        "--totals", type=float, help="also integrated Jacobians at layer 0 by their totals, at this tolerance"
+    )
     parser.add_argument("--name", help="added to the names of the result and of the rows")
     given = parser.parse_args()
+    if given.totals is not None and given.measure != "perturbation_embedding":
+        parser.error("--totals goes with perturbation_embedding")
     encoder = whyalike.load_encoder(given.noun_model or given.model)
     others = {name: whyalike.load_encoder(path) for name, path in (each.split("=", 1) for each in given.beside)}
     measure: object = given.measure
@@ -87,6 +93,8 @@ def main() -> None:
         data = given.data or "stsb-en-test"
         cases = cases_of(*read_scored_pairs(data))
         measure = ScorePerturbation(greedy=20) if given.measure == "perturbation" else given.measure
+        if given.totals is not None:
+            measure = ByTotals(tolerance=given.totals)
     name = "-".join(
         filter(None, [given.measure, data, Path(given.model).name if given.model else "MiniLM", given.name])
     )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from whyalike.errors import BadInput
-from whyalike.evaluate.significance import almost_stochastic_order, violation_ratio
+from whyalike.evaluate.significance import almost_stochastic_order, holm, violation_ratio
 
 
 def violation_by_loops(first: np.ndarray, second: np.ndarray, steps: int = 20_000) -> float:
@@ -52,3 +52,7 @@ def test_samples_that_are_none_are_refused() -> None:
             almost_stochastic_order(wrong, np.array([1.0, 2.0]))
     with pytest.raises(BadInput, match="alpha lies between"):
         almost_stochastic_order(np.array([1.0, 2.0]), np.array([1.0, 2.0]), alpha=0.0)
+
+
+def test_holms_adjustment_by_hand() -> None:
+    assert holm([0.03, 0.01, None, 0.04]) == [pytest.approx(0.06), pytest.approx(0.03), None, pytest.approx(0.06)]

@@ -140,9 +140,8 @@ def _subjects(names: list[str], corpus: Path | None, vectors: str | None) -> lis
     """What was asked for by name; tfidf_vectors is made of its corpus and vectors first."""
     from whyalike.evaluate.subjects import Subject
 
-    plain = [name for name in names if name == "tfidf_vectors"]
-    fitted = given.methods_of(plain, None, corpus, vectors)
-    return [Subject(name, fitted[0]) if name in plain else name for name in names]
+    fitted = given.methods_of([name for name in names if name == "tfidf_vectors"], None, corpus, vectors)
+    return [Subject(name, fitted[0]) if name == "tfidf_vectors" else name for name in names]
 
 
 def _prepare(cases: list[Case], subjects: Sequence[str | Subject], encoder: Encoder, folder: Path | None) -> None:

@@ -81,7 +81,7 @@ class Sts(Measure):
                 "The sts measure needs scored pairs. Give a file with a score, or a data set such as stsb-en-test."
             )
         left, right = encoder.embed([case.left, case.right])
-        return [{"subject": encoder.record.name, "predicted": encoder.record.score(left, right), "human": case.score}]
+        return [{"subject": "similarity", "predicted": encoder.record.score(left, right), "human": case.score}]
 
     def table(self, rows: Sequence[Row]) -> list[Row]:
         table = []

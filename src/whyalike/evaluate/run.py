@@ -20,11 +20,13 @@ from whyalike import __version__
 from whyalike.data_sets import evenly
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput, unknown
+from whyalike.evaluate import notes
 from whyalike.evaluate.agreement import Agreement, Sts
 from whyalike.evaluate.human import Human
 from whyalike.evaluate.measure import Case, Measure, Row
 from whyalike.evaluate.perturbation import EmbeddingPerturbation, ScorePerturbation
 from whyalike.evaluate.randomization import Randomization
+from whyalike.evaluate.significance import holm
 from whyalike.evaluate.subjects import Subject, chosen
 from whyalike.evaluate.sums import Balance, Conservation, GroundTruth
 from whyalike.explanation import Explanation
@@ -47,10 +49,6 @@ FIRST, TOGETHER = 4, 32  # cases explained at a time, at first and at most
 PATIENCE = 20.0  # seconds that explaining them may take
 ROWS, ASKED = "rows.jsonl", "asked.json"
 SAME = 1e-7  # a difference that is rounding
-STATED = {  # what methods state of their own error
-    "error": "integrals miss, of their true value,",
-    "reference_size": "the embedding of the null reference is, of the text's,",
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +83,8 @@ class Evaluation:
                 p = float(wilcoxon(gaps).pvalue) if len(gaps) > 4 and gaps.any() else None
                 mean = float(gaps.mean()) if len(gaps) else None
                 found.append({"one": one, "other": other, "pairs": len(gaps), "mean_difference": mean, "p": p})
-        adjust(found)
+        for line, adjusted in zip(found, holm([line["p"] for line in found]), strict=True):
+            line["p_adjusted"] = adjusted
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -151,8 +150,7 @@ def evaluate(
         todo = [case for case in cases if case.number not in log.entries]
         for case, found in _explained(todo, judged, encoders, progress):
             rows = [{"case": case.number, **row} for row in _rows(measure, case, found, encoders)]
-            cut = _cut(case, found, encoders)
-            log.write({"case": case.number, "cut": cut, "errors": _errors(found), "rows": rows})
+            log.write({"case": case.number, **notes.of_case(case, found, encoders), "rows": rows})
             bar.update()
     entries = [log.entries[case.number] for case in cases]
     rows = [row for entry in entries for row in entry["rows"]]
@@ -163,7 +161,7 @@ def evaluate(
         tuple(measure.table(rows)),
         measure.headline,
         measure.higher_is_better,
-        (*_notes(measure, encoders), *_left_out(entries), *_inexact(entries)),
+        notes.of_run(measure, encoders, entries),
     )
 
 
@@ -177,61 +175,6 @@ def _check(measure: Measure, subjects: Sequence[Subject], encoders: Mapping[str,
         for encoder in encoders.values():
             if judged.method is not None:
                 judged.method.check(encoder)
-
-
-def _cut(case: Case, found: Mapping[tuple[str, str], Explanation], encoders: Mapping[str, Encoder]) -> bool:
-    """Whether a model did not read all of the pair."""
-    sides = [side for e in found.values() for side in (e.left, e.right)] or [
-        reading.side
-        for encoder in encoders.values()
-        for reading in encoder.read([case.left, case.right], truncate=True)
-    ]
-    return any(side.truncated for side in sides)
-
-
-def _errors(found: Mapping[tuple[str, str], Explanation]) -> dict[str, dict[str, float]]:
-    """What methods state of their own error, the larger of both texts."""
-    errors = {}
-    for (name, model), e in found.items():
-        sides = list(e.measured.values())
-        known = [key for key in STATED if sides and all(key in side for side in sides)]
-        stated = {key: max(float(side[key]) for side in sides) for key in known}
-        if stated:
-            errors[f"{name}{model}"] = stated
-    return errors
-
-
-def _notes(measure: Measure, encoders: Mapping[str, Encoder]) -> list[str]:
-    """What is said of every model once, what differs with the model's name."""
-    notes = {
-        name.removeprefix(" on ") or encoder.record.name: measure.notes(encoder) for name, encoder in encoders.items()
-    }
-    if len(set(notes.values())) == 1:
-        return list(next(iter(notes.values())))
-    return [f"{name}: {note}" for name, every in notes.items() for note in every]
-
-
-def _inexact(entries: Sequence[Row]) -> list[str]:
-    notes: dict[str, list[str]] = {}
-    for key, words in STATED.items():
-        names = dict.fromkeys(
-            name for entry in entries for name, stated in entry.get("errors", {}).items() if key in stated
-        )
-        for name in names:
-            values = [entry["errors"][name][key] for entry in entries if key in entry.get("errors", {}).get(name, {})]
-            note = f"{words} {100 * np.mean(values):.2g} % in the mean, {100 * max(values):.2g} % at most."
-            notes.setdefault(note, []).append(name)
-    return [f"{', '.join(names)}: {note}" for note, names in notes.items()]
-
-
-def _left_out(entries: Sequence[Row]) -> list[str]:
-    cut, none = sum(entry["cut"] for entry in entries), sum(not entry["rows"] for entry in entries)
-    notes = []
-    if cut:
-        notes.append(f"{cut} of {len(entries)} pairs are longer than the model reads: they are judged by what it read.")
-    if none:
-        notes.append(f"Of {none} of {len(entries)} pairs there is nothing to say: they are left out.")
-    return notes
 
 
 def _plain(case: Case) -> Case:
@@ -282,26 +225,11 @@ def _rows(
     if measure.joint:
         together = {f"{subject}{model}": e for (subject, model), e in found.items()}
         return measure.rows(case, together, next(iter(encoders.values())))
-    rows = []
+    rows: list[Row] = []
     for model, encoder in encoders.items():
         own = {subject: e for (subject, where), e in found.items() if where == model}
-        for row in measure.rows(case, own, encoder):
-            judged = (
-                f"{row['subject']}{model}" if own else model.removeprefix(" on ") or row["subject"]
-            )  # sts: the model
-            rows.append({**row, "subject": judged})
+        rows += [{**row, "subject": f"{row['subject']}{model}"} for row in measure.rows(case, own, encoder)]
     return rows
-
-
-def adjust(lines: list[Row]) -> None:
-    """Holm's step-down adjustment, written into the lines."""
-    known = sorted((line for line in lines if line["p"] is not None), key=lambda line: line["p"])
-    largest = 0.0
-    for line in lines:
-        line["p_adjusted"] = None
-    for rank, line in enumerate(known):
-        largest = max(largest, min(1.0, line["p"] * (len(known) - rank)))
-        line["p_adjusted"] = largest
 
 
 def spread_evenly(cases: Sequence[Case], count: int) -> list[Case]:

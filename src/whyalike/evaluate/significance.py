@@ -1,4 +1,5 @@
-"""Is one model better than another? Almost stochastic order (Dror, Shlomov & Reichart 2019; del Barrio et al. 2018).
+"""Is it more than chance? Holm's adjustment for many comparisons, and almost stochastic order of two models (Dror, Shlomov &
+Reichart 2019; del Barrio et al. 2018).
 
 ``X`` is stochastically larger than ``Y`` where its quantile function lies nowhere below. Real samples cross, so one asks how
 much: the share ``ε`` of the squared distance between the two quantile functions that lies on the wrong side. At ``ε = 0``
@@ -8,6 +9,7 @@ holds with confidence ``1 − α`` stays below a threshold; the Siamese paper us
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +19,17 @@ from scipy.stats import norm
 from whyalike.errors import BadInput
 
 STEP = 0.001  # of the grid on which quantile functions are compared
+
+
+def holm(values: Sequence[float | None]) -> list[float | None]:
+    """Each p-value adjusted for the number of them, step by step from the smallest (Holm 1979). None is none of them."""
+    known = sorted((p, place) for place, p in enumerate(values) if p is not None)
+    adjusted: list[float | None] = [None] * len(values)
+    largest = 0.0
+    for rank, (p, place) in enumerate(known):
+        largest = max(largest, min(1.0, p * (len(known) - rank)))
+        adjusted[place] = largest
+    return adjusted
 
 
 @dataclass(frozen=True, slots=True)
