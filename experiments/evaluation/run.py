@@ -22,6 +22,7 @@ from whyalike.evaluate.alignments import read_alignments
 from whyalike.evaluate.measure import Case
 from whyalike.evaluate.perturbation import ScorePerturbation
 from whyalike.evaluate.run import cases_of, evaluate, spread_evenly
+from whyalike.evaluate.subjects import Subject
 from whyalike.truth import read_truth
 
 RESULTS = Path(__file__).parent / "results"
@@ -75,6 +76,9 @@ def main() -> None:
     parser.add_argument(
         "--totals", type=float, help="also integrated Jacobians at layer 0 by their totals, at this tolerance"
     )
+    parser.add_argument(
+        "--vectors", help="also tfidf_vectors with these word vectors, words counted in all the data's texts"
+    )
     parser.add_argument("--name", help="added to the names of the result and of the rows")
     given = parser.parse_args()
     if given.totals is not None and given.measure != "perturbation_embedding":
@@ -98,13 +102,17 @@ def main() -> None:
     name = "-".join(
         filter(None, [given.measure, data, Path(given.model).name if given.model else "MiniLM", given.name])
     )
+    subjects: list[str | Subject] = list(given.method or subjects_of(given.measure, encoder.layers))
+    if given.vectors is not None:
+        texts = dict.fromkeys(text for case in cases for text in (case.left, case.right))
+        subjects.append(Subject("tfidf_vectors", whyalike.TfidfVectors.fit(texts, given.vectors)))
     if given.measure != "sts":
         cases = spread_evenly(cases, given.pairs)
     found = evaluate(
         measure,  # type: ignore[arg-type]
         cases,
         encoder=encoder,
-        subjects=given.method or subjects_of(given.measure, encoder.layers),
+        subjects=subjects,
         others=others,
         folder=given.rows / name,
     )
