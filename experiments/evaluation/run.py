@@ -21,7 +21,7 @@ from whyalike.data_sets import read_scored_pairs
 from whyalike.evaluate.alignments import read_alignments
 from whyalike.evaluate.measure import Case
 from whyalike.evaluate.perturbation import ScorePerturbation
-from whyalike.evaluate.run import cases_of, evaluate, spread_evenly
+from whyalike.evaluate.run import Evaluation, cases_of, evaluate, spread_evenly
 from whyalike.evaluate.subjects import Subject
 from whyalike.truth import read_truth
 
@@ -48,6 +48,15 @@ def subjects_of(measure: str, layers: int) -> tuple[str, ...]:
     if measure == "agreement":
         return (f"integrated_jacobians@{middle}", path)
     return (*first, "bilrp+equal", "bilrp+aligned", f"bilrp@{middle}", *rest, "token_outputs", "exact_match")
+
+
+def tell(found: Evaluation, path: Path) -> None:
+    """The result to its file, its table to the terminal."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(found.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    for line in found.table:
+        shown = {key: value for key, value in line.items() if "_deviation" not in key}
+        print({key: round(value, 4) if isinstance(value, float) else value for key, value in shown.items()})
 
 
 def main() -> None:
@@ -116,18 +125,7 @@ def main() -> None:
         others=others,
         folder=given.rows / name,
     )
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(
-        json.dumps(found.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
-    for line in found.table:
-        print(
-            {
-                key: round(value, 4) if isinstance(value, float) else value
-                for key, value in line.items()
-                if "_deviation" not in key
-            }
-        )
+    tell(found, RESULTS / f"{name}.json")
 
 
 if __name__ == "__main__":

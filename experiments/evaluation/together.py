@@ -1,0 +1,75 @@
+"""One table of several runs over the same pairs, for subjects that were judged later than others.
+
+    python -m experiments.evaluation.together human-edinburgh-MiniLM ROWS/human-edinburgh-MiniLM ROWS/human-edinburgh-null
+
+The first name is that of the result, in `experiments/evaluation/results/`. Subjects stand in the order of the folders; one that
+is in several counts as in the last. `asked` is what the first run was asked, with the subjects of all and the `runs` by name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import whyalike
+from experiments.evaluation.run import RESULTS, tell
+from whyalike.evaluate import notes
+from whyalike.evaluate.run import ASKED, MEASURES, ROWS, Evaluation
+from whyalike.runs import read_asked
+
+SAME = ("version", "measure", "parameters", "models", "pairs", "data")
+
+
+def together(folders: Sequence[Path], encoder: whyalike.Encoder) -> Evaluation:
+    """The runs' rows pair by pair, judged as those of one run are."""
+    asked = [read_asked(folder / ASKED) for folder in folders]
+    for folder, one in zip(folders, asked, strict=True):
+        for key in SAME:
+            if one[key] != asked[0][key]:
+                raise SystemExit(f"{folder}: {key} is {one[key]!r}; in {folders[0]} it is {asked[0][key]!r}.")
+    if encoder.record.fingerprint != asked[0]["models"][""]["fingerprint"]:
+        raise SystemExit(f"The runs are of {asked[0]['model']}, which is not the model given. Name it with --model.")
+    entries: dict[int, dict[str, Any]] = {
+        number: {"cut": False, "errors": {}, "rows": {}} for number in range(asked[0]["pairs"])
+    }
+    for folder in folders:
+        found = {
+            each["case"]: each for each in map(json.loads, (folder / ROWS).read_text(encoding="utf-8").splitlines())
+        }
+        if found.keys() != entries.keys():
+            raise SystemExit(f"{folder} has {len(found)} of {len(entries)} pairs. Let the run go on to its end first.")
+        for number, entry in entries.items():
+            entry["cut"] |= found[number]["cut"]
+            entry["errors"] |= found[number]["errors"]
+            entry["rows"] |= {row["subject"]: row for row in found[number]["rows"]}
+    rows = [row for entry in entries.values() for row in entry["rows"].values()]
+    measure = MEASURES[asked[0]["measure"]]()
+    subjects = {
+        name: full for one in asked for name, full in zip(one["subjects"], one["subjects_in_full"], strict=True)
+    }
+    of_all = {"subjects": list(subjects), "subjects_in_full": list(subjects.values())}
+    return Evaluation(
+        measure.name,
+        {**asked[0], **of_all, "runs": [folder.name for folder in folders]},
+        tuple(rows),
+        tuple(measure.table(rows)),
+        measure.headline,
+        measure.higher_is_better,
+        notes.of_run(measure, {"": encoder}, list(entries.values())),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name")
+    parser.add_argument("folders", type=Path, nargs="+")
+    parser.add_argument("--model")
+    given = parser.parse_args()
+    tell(together(given.folders, whyalike.load_encoder(given.model)), RESULTS / f"{given.name}.json")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""Tables of experiments that are put together of several runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from experiments.evaluation.together import together
+from tests.families import tiny_encoder
+from tests.judged import PAIRS
+from whyalike.evaluate.run import cases_of, evaluate
+
+
+def test_runs_put_together_are_one_run(tmp_path: Path) -> None:
+    encoder, subjects = tiny_encoder("bert"), ["bilrp", "integrated_jacobians@1", "random"]
+    cases = cases_of(PAIRS)
+    for folder, some in {"all": subjects, "one": subjects[:1], "rest": subjects[1:]}.items():
+        evaluate("balance", cases, encoder=encoder, subjects=some, folder=tmp_path / folder, progress=False)
+    once = together([tmp_path / "all"], encoder)
+    both = together([tmp_path / "one", tmp_path / "rest"], encoder)
+    assert both.table == once.table
+    assert both.significance() == once.significance()
+    assert both.notes == once.notes
+    assert any("integrated_jacobians@1" in note for note in both.notes)
+    assert both.asked["subjects_in_full"] == once.asked["subjects_in_full"]
+    assert both.asked["runs"] == ["one", "rest"]
+
+
+def test_runs_over_other_pairs_are_not_put_together(tmp_path: Path) -> None:
+    encoder = tiny_encoder("bert")
+    for folder, pairs in {"one": PAIRS[:2], "other": PAIRS[1:3]}.items():
+        evaluate(
+            "balance", cases_of(pairs), encoder=encoder, subjects=["bilrp"], folder=tmp_path / folder, progress=False
+        )
+    with pytest.raises(SystemExit, match="data is"):
+        together([tmp_path / "one", tmp_path / "other"], encoder)
+    rows = tmp_path / "other" / "rows.jsonl"
+    rows.write_text(rows.read_text().splitlines()[0] + "\n")
+    with pytest.raises(SystemExit, match="has 1 of 2 pairs"):
+        together([tmp_path / "other"], encoder)
