@@ -132,6 +132,15 @@ def test_the_search_is_made_on_pairs_from_all_over() -> None:
     assert ScorePerturbation().prepare([], cases)._searched == frozenset()
 
 
+def test_words_that_do_as_well_are_searched_from_left_to_right() -> None:
+    encoder = tiny_encoder("bert")
+    for text in ("The dog runs in the old house.", "A child plays the piano.", "Someone walks over the river."):
+        case = Case(0, text, text)  # every word beside itself has a score of 1, but for rounding
+        e = whyalike.explain(text, text, encoder=encoder, method="random").by_word()
+        left, right = perturbation.Look(case, encoder, "delete", 0.1).greedy_order(e, back=True)
+        assert (left[0], right[0]) == (e.left.own[0], e.right.own[0])
+
+
 def test_words_without_a_difference_come_by_chance_not_from_left_to_right(encoder: whyalike.Encoder) -> None:
     text = "the old man plays the guitar and a dog runs"
     e = whyalike.explain(text, text, encoder=encoder, unit="word")

@@ -41,6 +41,7 @@ Trial = tuple[int | None, int | None]  # a word of the left text, of the right, 
 Order = list[int]  # indices of a side's own units, the most important first
 SIDES: tuple[Literal["left", "right"], Literal["left", "right"]] = ("left", "right")
 ORDERS = ("rows", "rows_and_terms", "pairs")
+DIGITS = 6  # of a score that are no rounding: words that do as well are searched from left to right
 ROWS_TOGETHER = 256
 ROUNDING: dict[str, Callable[[float], int]] = {"nearest": round, "down": math.floor, "up": math.ceil}
 Removal = Literal["delete", "replace"]
@@ -332,7 +333,8 @@ class Look:
                 self._remember([np.array(rows) for rows in kept])
                 scores = [self._score(left, right) for left, right in zip(*kept, strict=True)]
                 gaps = [abs(self.whole - score) if back else score for score in scores]
-                for side, unit in enumerate(trials[int(np.argmin(gaps))]):
+                first = int(np.argmin(np.round(gaps, DIGITS)))
+                for side, unit in enumerate(trials[first]):
                     if unit is not None:
                         chosen[side].append(unit)
                         rest[side].remove(unit)
