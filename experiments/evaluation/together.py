@@ -20,16 +20,17 @@ from whyalike.evaluate import notes
 from whyalike.evaluate.run import ASKED, MEASURES, ROWS, Evaluation
 from whyalike.runs import read_asked
 
-SAME = ("version", "measure", "parameters", "models", "pairs", "data")
+SAME = ("version", "measure", "models", "pairs", "data")
 
 
 def together(folders: Sequence[Path], encoder: whyalike.Encoder) -> Evaluation:
     """The runs' rows pair by pair, judged as those of one run are."""
     asked = [read_asked(folder / ASKED) for folder in folders]
     for folder, one in zip(folders, asked, strict=True):
-        for key in SAME:
-            if one[key] != asked[0][key]:
-                raise SystemExit(f"{folder}: {key} is {one[key]!r}; in {folders[0]} it is {asked[0][key]!r}.")
+        there, here = ({**{key: each[key] for key in SAME}, **each["parameters"]} for each in (asked[0], one))
+        for key in there.keys() & here.keys():  # by_totals.py has a parameter of its own
+            if here[key] != there[key]:
+                raise SystemExit(f"{folder}: {key} is {here[key]!r}; in {folders[0]} it is {there[key]!r}.")
     if encoder.record.fingerprint != asked[0]["models"][""]["fingerprint"]:
         raise SystemExit(f"The runs are of {asked[0]['model']}, which is not the model given. Name it with --model.")
     entries: dict[int, dict[str, Any]] = {
