@@ -16,7 +16,6 @@ from typing import Any
 
 import whyalike
 from experiments.evaluation.run import RESULTS, tell
-from whyalike.evaluate import notes
 from whyalike.evaluate.run import ASKED, MEASURES, ROWS, Evaluation
 from whyalike.runs import read_asked
 
@@ -46,20 +45,15 @@ def together(folders: Sequence[Path], encoder: whyalike.Encoder) -> Evaluation:
             entry["cut"] |= found[number]["cut"]
             entry["errors"] |= found[number]["errors"]
             entry["rows"] |= {row["subject"]: row for row in found[number]["rows"]}
-    rows = [row for entry in entries.values() for row in entry["rows"].values()]
-    measure = MEASURES[asked[0]["measure"]]()
     subjects = {
         name: full for one in asked for name, full in zip(one["subjects"], one["subjects_in_full"], strict=True)
     }
     of_all = {"subjects": list(subjects), "subjects_in_full": list(subjects.values())}
-    return Evaluation(
-        measure.name,
+    return Evaluation.of(
+        MEASURES[asked[0]["measure"]](),
         {**asked[0], **of_all, "runs": [folder.name for folder in folders]},
-        tuple(rows),
-        tuple(measure.table(rows)),
-        measure.headline,
-        measure.higher_is_better,
-        notes.of_run(measure, {"": encoder}, list(entries.values())),
+        [{**entry, "rows": list(entry["rows"].values())} for entry in entries.values()],
+        {"": encoder},
     )
 
 

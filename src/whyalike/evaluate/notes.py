@@ -63,11 +63,9 @@ def _inexact(entries: Sequence[Row]) -> list[str]:
     """The errors that methods state; subjects with the same share a note."""
     notes: dict[str, list[str]] = {}
     for key, words in STATED.items():
-        names = dict.fromkeys(
-            name for entry in entries for name, stated in entry.get("errors", {}).items() if key in stated
-        )
+        names = dict.fromkeys(name for entry in entries for name, stated in entry["errors"].items() if key in stated)
         for name in names:
-            values = [entry["errors"][name][key] for entry in entries if key in entry.get("errors", {}).get(name, {})]
+            values = [entry["errors"][name][key] for entry in entries if key in entry["errors"].get(name, {})]
             note = f"{words} {100 * np.mean(values):.2g} % in the mean, {100 * max(values):.2g} % at most."
             notes.setdefault(note, []).append(name)
     return [f"{', '.join(names)}: {note}" for note, names in notes.items()]

@@ -63,6 +63,22 @@ class Evaluation:
     higher_is_better: bool | None
     notes: tuple[str, ...] = ()  # what a reader should know of how it was measured
 
+    @classmethod
+    def of(
+        cls, measure: Measure, asked: Mapping[str, Any], entries: Sequence[Row], encoders: Mapping[str, Encoder]
+    ) -> Evaluation:
+        """What the entries of finished pairs come to."""
+        rows = [row for entry in entries for row in entry["rows"]]
+        return cls(
+            measure.name,
+            asked,
+            tuple(rows),
+            tuple(measure.table(rows)),
+            measure.headline,
+            measure.higher_is_better,
+            notes.of_run(measure, encoders, entries),
+        )
+
     def significance(self) -> list[Row]:
         """Wilcoxon's signed-rank test, two-sided, on pairs that both subjects have, for every two subjects (of one stage).
 
@@ -153,16 +169,7 @@ def evaluate(
             log.write({"case": case.number, **notes.of_case(case, found, encoders), "rows": rows})
             bar.update()
     entries = [log.entries[case.number] for case in cases]
-    rows = [row for entry in entries for row in entry["rows"]]
-    return Evaluation(
-        measure.name,
-        asked,
-        tuple(rows),
-        tuple(measure.table(rows)),
-        measure.headline,
-        measure.higher_is_better,
-        notes.of_run(measure, encoders, entries),
-    )
+    return Evaluation.of(measure, asked, entries, encoders)
 
 
 def _check(measure: Measure, subjects: Sequence[Subject], encoders: Mapping[str, Encoder]) -> None:
