@@ -395,3 +395,20 @@ def test_the_command_evaluates_a_file(tmp_path: Path) -> None:
     ):
         with pytest.raises(BadInput, match=message):
             run(*arguments)
+
+
+def test_views_of_one_method_look_at_the_same_contributions(
+    encoder: whyalike.Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+
+    def counted(texts: list[str], **options: Any) -> list[whyalike.Contributions]:
+        asked.append(texts)
+        return whyalike.contributions(texts, **options)
+
+    monkeypatch.setattr("whyalike.evaluate.subjects.contributions", counted)
+    evaluate("balance", cases_of(PAIRS[:2]), encoder=encoder, subjects=["bilrp", "bilrp+equal", "bilrp+aligned"])
+    assert asked == [[*PAIRS[0], PAIRS[1][1]]]  # one call, every text once
+    (aligned,) = subject("bilrp+aligned").explanations(PAIRS[:1], encoder)
+    direct = whyalike.explain(*PAIRS[0], encoder=encoder, unit="word", aligned=True)
+    np.testing.assert_allclose(aligned.matrix, direct.matrix, atol=1e-12)

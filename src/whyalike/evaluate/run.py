@@ -209,14 +209,13 @@ def _explained(
     while some := list(islice(remaining, together)):
         began = monotonic()
         pairs = [(case.left, case.right) for case in some]
-        sources = {judged.source: judged for judged in subjects}
-        computed = {
-            (source, name): list(judged.computed(pairs, encoder, progress=progress))
-            for source, judged in sources.items()
+        sources = {
+            (method, name): judged.sources(pairs, encoder, progress=progress)
+            for method, judged in {judged.method: judged for judged in subjects}.items()
             for name, encoder in encoders.items()
         }
         found = {
-            (judged.name, name): [judged.seen(e) for e in computed[judged.source, name]]
+            (judged.name, name): [judged.seen(source) for source in sources[judged.method, name]]
             for judged in subjects
             for name in encoders
         }

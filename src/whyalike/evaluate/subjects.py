@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, cast, get_args
 
@@ -11,13 +11,16 @@ import numpy as np
 
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput, unknown
-from whyalike.explanation import Explanation, MethodRecord
-from whyalike.front_door import choose_method, explain_pairs
+from whyalike.explanation import Contributions, Explanation, MethodRecord
+from whyalike.front_door import choose_method, contributions, explain_pairs
 from whyalike.methods import METHODS, Method, TokenEmbeddings
+from whyalike.methods.first_order import FirstOrder
 from whyalike.methods.method import read_value
+from whyalike.pairs import explain_parts
 from whyalike.sides import Unit, group
 
 View = Literal["equal", "proportional", "aligned"]
+Parts = tuple[Contributions, Contributions]  # of the two texts of a pair
 BASELINES = ("contextual_cosine", "exact_match")
 _FORM = re.compile(r"(?P<name>\w+)(@(?P<layer>\d+))?(:(?P<reference>\w+))?(?P<more>(,\w+=[\w.-]+)*)(\+(?P<view>\w+))?")
 
@@ -31,29 +34,37 @@ class Subject:
     view: View | None = None  # what no token owns spread over the tokens, or each word's total given to its partners
 
     @property
-    def source(self) -> tuple[Method | None, bool]:
-        """What its explanations are computed from: subjects of one source differ only in how they look at it."""
-        return self.method, self.view == "aligned"
+    def unit(self) -> Unit | None:
+        """What it is computed in: the method's finest, or words where cells of tokens do not sum to a word's."""
+        return "word" if getattr(self.method, "normalize", None) is True else None
 
-    def explanations(self, pairs: Sequence[tuple[str, str]], encoder: Encoder) -> Iterator[Explanation]:
+    def explanations(self, pairs: Sequence[tuple[str, str]], encoder: Encoder) -> list[Explanation]:
         """One explanation per pair, as the subject looks at it."""
-        return map(self.seen, self.computed(pairs, encoder))
+        return [self.seen(source) for source in self.sources(pairs, encoder)]
 
-    def computed(
+    def sources(
         self, pairs: Sequence[tuple[str, str]], encoder: Encoder, *, progress: bool = False
-    ) -> Iterator[Explanation]:
-        """Its source's explanations: in the method's finest unit, or in words where cells of tokens do not sum to a word's."""
-        method, aligned = self.method or METHODS["random"](), self.view == "aligned"
-        unit: Unit | None = "word" if aligned or getattr(method, "normalize", None) is True else None
-        return explain_pairs(
-            pairs, encoder=encoder, method=method, unit=unit, truncate=True, aligned=aligned, progress=progress
-        )
+    ) -> list[Explanation | Parts]:
+        """What the subject looks at, per pair: the same for all subjects of one method, so that it is computed once."""
+        method = self.method or METHODS["random"]()
+        if isinstance(method, FirstOrder):
+            return list(explain_pairs(pairs, encoder=encoder, method=method, truncate=True, progress=progress))
+        texts = list(dict.fromkeys(text for pair in pairs for text in pair))
+        parts = contributions(texts, encoder=encoder, method=method, unit=self.unit, truncate=True, progress=progress)
+        known = dict(zip(texts, parts, strict=True))
+        return [(known[left], known[right]) for left, right in pairs]
 
-    def seen(self, e: Explanation) -> Explanation:
-        """An explanation of this source as the subject looks at it."""
+    def seen(self, source: Explanation | Parts) -> Explanation:
+        """A source of its method as the subject looks at it. Words are aligned, not tokens."""
+        if isinstance(source, Explanation):
+            return source
+        if self.view == "aligned":
+            left, right = (part.by("word") for part in source)
+            return explain_parts(left, right, aligned=True)
+        e = explain_parts(*source)
         if self.method is None:
             return _exact_match(e)
-        return e if self.view is None or self.view == "aligned" else e.spread(self.view)
+        return e if self.view is None else e.spread(self.view)
 
 
 def subject(text: str) -> Subject:

@@ -15,7 +15,6 @@ from whyalike.evaluate.randomization import without_biases
 from whyalike.evaluate.subjects import Subject
 from whyalike.explanation import Contributions, Explanation
 from whyalike.methods.second_order import SecondOrder
-from whyalike.pairs import explain_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +49,9 @@ class Conservation(Measure):
             self._bare[encoder] = without_biases(encoder)
         bare = self._bare[encoder]
         for judged in self._judged:
-            parts = _contributions(judged, case, bare)
-            e = explain_parts(*parts) if parts else next(judged.explanations([(case.left, case.right)], bare))
-            rows.append({**_parts(f"{judged.name}, biases zero", e, parts), "control": True})
+            (source,) = judged.sources([(case.left, case.right)], bare)
+            texts = () if judged.view or isinstance(source, Explanation) else source
+            rows.append({**_parts(f"{judged.name}, biases zero", judged.seen(source), texts), "control": True})
         return rows
 
     def table(self, rows: Sequence[Row]) -> list[Row]:
