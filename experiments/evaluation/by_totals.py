@@ -4,7 +4,9 @@
 
 The measure asks only for the sums of rows and columns. The other text's contributions sum to ``e(b) − e(r_b)``, so token i's
 row sums to ``⟨c_i, e(b) − e(r_b)⟩``: one backward pass per step gives it for all tokens at once, where the matrix takes a
-direction per token. Other methods are judged beside it as ever; a killed run goes on where it was.
+direction per token. With what no token owns spread equally (``+equal``) the other text's sum to ``e(b)``, and every token of
+this one has the same share more, which changes no order: ``⟨c_i, e(b)⟩``. Other methods are judged beside it as ever; a
+killed run goes on where it was.
 """
 
 from __future__ import annotations
@@ -19,30 +21,29 @@ import whyalike
 from whyalike.encoders.encoder import Encoder
 from whyalike.evaluate.measure import Case, Row
 from whyalike.evaluate.perturbation import EmbeddingPerturbation, area
-from whyalike.methods.tangents import GIBIBYTE
+from whyalike.methods.integrated_jacobians import pull_along
 
 
 @dataclass(frozen=True, slots=True)
 class ByTotals(EmbeddingPerturbation):
-    """The measure, with a row more: integrated Jacobians at layer 0, by their totals."""
+    """The measure, with two rows more: integrated Jacobians at layer 0, by their totals, kept apart and spread."""
 
     tolerance: float = 0.2
 
     def rows(self, case: Case, found: Mapping[str, whyalike.Explanation], encoder: Encoder) -> list[Row]:
         method = whyalike.IntegratedJacobians(layer=0, tolerance=self.tolerance)
         readings = encoder.read([case.left, case.right], truncate=True)
-        batches = [next(encoder.batches([reading], 1)) for reading in readings]
-        curves, measured = [], []
-        for reading, own, other in zip(readings, batches, batches[::-1], strict=True):
-            (path,), _ = method.paths(encoder, other)
-            start, end = path.value(np.array([0.0, 1.0]))
-            totals = method.totals(encoder, own, torch.as_tensor(end - start, dtype=path.start.dtype), GIBIBYTE)
-            order = sorted(self.ranked(reading.side), key=lambda token, of=totals.tokens: -float(of[token]))
-            curves.append(self.curve(encoder, reading, order))
-            measured.append({name: totals.measured[name] for name in ("steps", "error")})
-        judged = {
-            "subject": f"integrated_jacobians@0,tolerance={self.tolerance:g}",
-            **area(curves),
-            "measured": measured,
-        }
-        return [*EmbeddingPerturbation.rows(self, case, found, encoder), judged]
+        paths = [method.paths(encoder, next(encoder.batches([reading], 1)))[0][0] for reading in readings]
+        curves: dict[str, list[np.ndarray]] = {"": [], "+equal": []}
+        measured = []
+        for reading, own, other in zip(readings, paths, paths[::-1], strict=True):
+            legs, stated = method.legs_of(own)
+            start, end = other.value(np.array([0.0, 1.0]))
+            for view, towards in {"": end - start, "+equal": end}.items():
+                totals = pull_along(legs, torch.as_tensor(towards, dtype=own.start.dtype))
+                order = sorted(self.ranked(reading.side), key=lambda token, of=totals: -float(of[token]))
+                curves[view].append(self.curve(encoder, reading, order))
+            measured.append({name: stated[name] for name in ("steps", "error")})
+        name = f"integrated_jacobians@0,tolerance={self.tolerance:g}"
+        judged = [{"subject": f"{name}{view}", **area(each), "measured": measured} for view, each in curves.items()]
+        return [*EmbeddingPerturbation.rows(self, case, found, encoder), *judged]

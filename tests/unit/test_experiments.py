@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from experiments.evaluation.by_totals import ByTotals
 from experiments.evaluation.together import together
 from tests.families import tiny_encoder
 from tests.judged import PAIRS
 from whyalike.evaluate.run import cases_of, evaluate
+from whyalike.evaluate.subjects import subject
 
 
 def test_runs_put_together_are_one_run(tmp_path: Path) -> None:
@@ -39,3 +41,14 @@ def test_runs_over_other_pairs_are_not_put_together(tmp_path: Path) -> None:
     rows.write_text(rows.read_text().splitlines()[0] + "\n")
     with pytest.raises(SystemExit, match="has 1 of 2 pairs"):
         together([tmp_path / "other"], encoder)
+
+
+def test_totals_give_the_order_of_the_matrix() -> None:
+    encoder, case = tiny_encoder("bert"), cases_of(PAIRS)[3]
+    name = "integrated_jacobians@0,tolerance=1e-06"
+    subjects = [subject(name), subject(f"{name}+equal")]
+    found = {each.name: each.explanations([(case.left, case.right)], encoder)[0] for each in subjects}
+    *by_matrix, apart, spread = ByTotals(tolerance=1e-6).rows(case, found, encoder)
+    assert by_matrix[0]["curve"] != by_matrix[1]["curve"]  # else the two orders would not be told apart
+    assert [row["subject"] for row in (apart, spread)] == [name, f"{name}+equal"]
+    assert [row["curve"] for row in (apart, spread)] == [pytest.approx(row["curve"]) for row in by_matrix]

@@ -99,13 +99,7 @@ class IntegratedJacobians(SecondOrder):
     def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
         (whole,), embedding = self.paths(encoder, batch, budget)
         legs, measured = self.legs_of(whole)
-        tokens = torch.zeros_like(whole.start[0, :, 0])
-        for path, rule in legs:
-            for nodes, weights in path.pieces(rule):
-                states = path.at(nodes)
-                gradients = pull_one(states, states.hidden, towards.to(path.start.dtype).expand(len(nodes), -1))
-                tokens += torch.einsum("s,sth,th->t", weights, gradients, path.change[0]).to(tokens.dtype)
-        return Totals(tokens, embedding[0], measured)
+        return Totals(pull_along(legs, towards), embedding[0], measured)
 
     def paths(
         self, encoder: Encoder, batch: Batch, budget: int = GIBIBYTE
@@ -263,6 +257,17 @@ class Path:
     def _split(self, nodes: Float[np.ndarray, "steps"]) -> list[Float[np.ndarray, "some"]]:
         size = min(STEPS_TOGETHER, rows_at_once(self.states.encoder, self.start, self.budget))
         return [nodes[start : start + size] for start in range(0, len(nodes), size)]
+
+
+def pull_along(legs: list[tuple[Path, Rule]], towards: Float[Tensor, "dim"]) -> Float[Tensor, "tokens"]:
+    """``⟨c_i, towards⟩`` of every token, by one backward pass per node."""
+    total = torch.zeros_like(legs[0][0].start[0, :, 0])
+    for path, rule in legs:
+        for nodes, weights in path.pieces(rule):
+            states = path.at(nodes)
+            gradients = pull_one(states, states.hidden, towards.to(path.start.dtype).expand(len(nodes), -1))
+            total += torch.einsum("s,sth,th->t", weights, gradients, path.change[0]).to(total.dtype)
+    return total
 
 
 def _one(states: States, row: int) -> States:
