@@ -15,7 +15,7 @@ from tests.families import tiny_encoder
 from tests.judged import PAIRS
 from whyalike.evaluate.page import picture, to_html
 from whyalike.evaluate.perturbation import EmbeddingPerturbation
-from whyalike.evaluate.run import cases_of, evaluate
+from whyalike.evaluate.run import Evaluation, cases_of, evaluate
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +68,23 @@ def test_names_are_shown_as_they_are(encoder: whyalike.Encoder) -> None:
     found = evaluate("balance", cases_of(PAIRS[:2]), encoder=encoder, subjects=["bilrp"], progress=False)
     name = "models/[v2]/[/old]"
     odd = replace(found, table=({**found.table[0], "subject": name},), notes=(name,))
-    console = Console(width=200, file=io.StringIO())
-    console.print(picture(odd))
-    assert console.file.getvalue().count(name) == 2  # type: ignore[attr-defined]
+    assert printed(odd, 200).count(name) == 2
+
+
+def printed(found: Evaluation, width: int) -> str:
+    console = Console(width=width, file=io.StringIO())
+    console.print(picture(found, width))
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_a_narrow_terminal_breaks_no_number_and_no_word(encoder: whyalike.Encoder, width: int) -> None:
+    subjects = ["integrated_jacobians@1+equal", "random"]
+    found = evaluate("perturbation", cases_of(PAIRS[:3]), encoder=encoder, subjects=subjects, progress=False)
+    shown = printed(found, width).split()
+    assert shown.count("random") == {60: 3, 80: 2, 200: 1}[width]  # a line in each part of the table
+    for line in found.table:
+        for name, value in line.items():
+            if isinstance(value, float) and not name.endswith("_deviation"):
+                assert f"{value:.3f}".replace("-", "−") in shown
+    assert {"faithfulness", "compr.", "terms", "pairs"} <= set(shown)

@@ -109,7 +109,8 @@ def command(
     if as_json:
         typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))
     else:
-        Console(highlight=False).print(picture(found))
+        console = Console(highlight=False)
+        console.print(picture(found, console.width))
     if written:
         Console(stderr=True, highlight=False).print(f"Written: {', '.join(map(str, written))}", markup=False)
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich import markup
+from rich.console import Group
 from rich.table import Table
+from rich.text import Text
 
 from whyalike.errors import MissingExtra
 from whyalike.evaluate.measure import Row
@@ -28,20 +29,34 @@ OWN_SCALES = ("conservation",)  # sums of one method can be a hundred times thos
 WIDE = 500  # pixels of a name before it is cut
 
 
-def picture(evaluation: Evaluation) -> Table:
-    """The table for a rich console; the best of the headline stands out."""
-    columns = page.columns_of(_shown(evaluation.table))
-    table = Table(title=markup.escape(_title(evaluation)), title_justify="left", box=None)
-    for name in columns:
-        named = name == "subject"
-        table.add_column(name.replace("_", " "), justify="left" if named else "right", overflow="fold", no_wrap=named)
-    best = _best(evaluation)
-    for line in _shown(evaluation.table):
-        style = "bold" if line["subject"] == best else ""
-        table.add_row(*(markup.escape(page.shown(line.get(name))) for name in columns), style=style)
-    table.caption = markup.escape(" ".join(evaluation.notes)) or None
-    table.caption_justify = "left"
-    return table
+def picture(evaluation: Evaluation, width: int = 100) -> Group:
+    """The table for a rich console of so many columns; the best of the headline stands out. What does not fit goes on below."""
+    lines, best = _shown(evaluation.table), _best(evaluation)
+    cells = {name: [page.shown(line.get(name)) for line in lines] for name in page.columns_of(lines)}
+    names = cells.pop("subject")
+    room = min(max(len(name) for name in ("subject", *names)), max(20, width // 2))
+    parts: list[Any] = [Text(_title(evaluation), style="italic")]
+    for some in _beside(cells, width - room - 2):
+        table = Table(box=None)
+        table.add_column("subject", width=room, overflow="fold")
+        for name, wide in some.items():
+            table.add_column(name.replace("_", " "), justify="right", width=wide)
+        for name, *numbers in zip(names, *(cells[column] for column in some), strict=True):
+            table.add_row(*map(Text, (name, *numbers)), style="bold" if name == best else "")
+        parts.append(table)
+    return Group(*parts, *(Text(note, style="dim italic") for note in evaluation.notes))
+
+
+def _beside(cells: Mapping[str, Sequence[str]], room: int) -> list[dict[str, int]]:
+    """Columns with their widths, as many beside each other as there is room for; no number and no word is broken."""
+    found: list[dict[str, int]] = [{}]
+    for name, texts in cells.items():
+        words = name.split("_")
+        wide = max(len(name) // 2, *map(len, words), *map(len, texts))
+        if found[-1] and sum(found[-1].values()) + 2 * len(found[-1]) + wide + 2 > room:
+            found.append({})
+        found[-1][name] = wide
+    return found
 
 
 def save(evaluation: Evaluation, folder: str | os.PathLike[str]) -> list[Path]:
