@@ -21,7 +21,7 @@ from whyalike.data_sets import read_scored_pairs
 from whyalike.evaluate.alignments import read_alignments
 from whyalike.evaluate.measure import Case
 from whyalike.evaluate.perturbation import ScorePerturbation
-from whyalike.evaluate.run import Evaluation, cases_of, evaluate, spread_evenly
+from whyalike.evaluate.run import MEASURES, Evaluation, cases_of, evaluate, spread_evenly
 from whyalike.evaluate.subjects import Subject
 from whyalike.truth import read_truth
 
@@ -61,20 +61,7 @@ def tell(found: Evaluation, path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "measure",
-        choices=[
-            "sts",
-            "human",
-            "perturbation",
-            "perturbation_embedding",
-            "ground_truth",
-            "conservation",
-            "balance",
-            "agreement",
-            "randomization",
-        ],
-    )
+    parser.add_argument("measure", choices=list(MEASURES))
     parser.add_argument("--rows", type=Path, required=True)
     parser.add_argument("--model")
     parser.add_argument("--beside", action="append", default=[], help="NAME=PATH of another model to judge beside it")
@@ -94,7 +81,7 @@ def main() -> None:
         parser.error("--totals goes with perturbation_embedding")
     encoder = whyalike.load_encoder(given.noun_model or given.model)
     others = {name: whyalike.load_encoder(path) for name, path in (each.split("=", 1) for each in given.beside)}
-    measure: object = given.measure
+    measure = MEASURES[given.measure]()
     if given.measure == "human":
         data = given.data or "multimwa-mtref-dev"
         cases = [Case(n, *aligned.pair, aligned=aligned) for n, aligned in enumerate(read_alignments(data))]
@@ -105,7 +92,8 @@ def main() -> None:
     else:
         data = given.data or "stsb-en-test"
         cases = cases_of(*read_scored_pairs(data))
-        measure = ScorePerturbation(greedy=20) if given.measure == "perturbation" else given.measure
+        if given.measure == "perturbation":
+            measure = ScorePerturbation(greedy=20)
         if given.totals is not None:
             measure = ByTotals(tolerance=given.totals)
     name = "-".join(
@@ -118,7 +106,7 @@ def main() -> None:
     if given.measure != "sts":
         cases = spread_evenly(cases, given.pairs)
     found = evaluate(
-        measure,  # type: ignore[arg-type]
+        measure,
         cases,
         encoder=encoder,
         subjects=subjects,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +50,9 @@ def together(folders: Sequence[Path], encoder: whyalike.Encoder) -> Evaluation:
         name: full for one in asked for name, full in zip(one["subjects"], one["subjects_in_full"], strict=True)
     }
     of_all = {"subjects": list(subjects), "subjects_in_full": list(subjects.values())}
+    kind, parameters = MEASURES[asked[0]["measure"]], asked[0]["parameters"]
     return Evaluation.of(
-        MEASURES[asked[0]["measure"]](),
+        kind(**{each.name: parameters[each.name] for each in fields(kind) if each.name in parameters}),
         {**asked[0], **of_all, "runs": [folder.name for folder in folders]},
         [{**entry, "rows": list(entry["rows"].values())} for entry in entries.values()],
         {"": encoder},

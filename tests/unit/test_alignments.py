@@ -109,6 +109,9 @@ def test_alignments_are_read_from_every_format(tmp_path: Path) -> None:
     assert read_alignments(tmp_path / "own.tsv") == [
         Aligned(("a", "man"), ("the", "man", "plays"), frozenset({(0, 0), (1, 1)}))
     ]
+    (tmp_path / "spaces.tsv").write_text("10\u00a0000 men\u2028 of\tmany men\t0-0 1-1\n", encoding="utf-8")
+    (found,) = read_alignments(tmp_path / "spaces.tsv")
+    assert found.left == ("10\u00a0000", "men\u2028", "of")  # words are parted by blanks alone
     (tmp_path / "mwa.tsv").write_text("0\ta man\tN/A\tthe man\tN/A\t1\t1\t1-1\t0-0\t\n")
     (found,) = read_alignments(tmp_path / "mwa.tsv")
     assert (found.sure, found.possible) == ({(1, 1)}, {(0, 0)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +18,7 @@ import whyalike
 from tests.families import tiny_encoder, tiny_model, tokenizer
 from tests.judged import PAIRS, with_matrix
 from whyalike.cli import app
-from whyalike.errors import BadInput, UnknownName
+from whyalike.errors import BadInput, DamagedFile, UnknownName
 from whyalike.evaluate.agreement import Agreement, Sts, compared
 from whyalike.evaluate.alignments import Aligned
 from whyalike.evaluate.measure import Case
@@ -139,7 +140,11 @@ def test_every_measure_runs_over_every_subject_and_draws(name: str, encoder: why
     assert all(line.get(found.headline) is None or np.isfinite(line[found.headline]) for line in found.table)
     json.dumps(found.to_dict(), allow_nan=False)
     assert all(part.row_count == len(found.table) for part in picture(found).renderables if isinstance(part, Table))
-    assert {path.name for path in save(found, tmp_path / "out")} == {"result.json", "rows.parquet", "report.html"}
+    assert {path.name for path in save(found, tmp_path / "out").written} == {
+        "result.json",
+        "rows.parquet",
+        "report.html",
+    }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MEASURES[name], "rows", lambda *args: pytest.fail("computed again"))
         again = evaluate(name, some, encoder=encoder, subjects=SUBJECTS, folder=tmp_path / "out", progress=False)
@@ -180,6 +185,28 @@ def test_a_killed_evaluation_goes_on(
     (tmp_path / "full/file").write_text("x")
     with pytest.raises(BadInput, match="holds something else"):
         evaluate("balance", cases, encoder=encoder, subjects=["random"], folder=tmp_path / "full", progress=False)
+
+
+def test_a_damaged_line_is_named(encoder: whyalike.Encoder, tmp_path: Path) -> None:
+    cases = cases_of(PAIRS[:3])
+    evaluate("balance", cases, encoder=encoder, subjects=["random"], folder=tmp_path, progress=False)
+    lines = (tmp_path / ROWS).read_text().splitlines()
+    for damaged in (lines[1][:-2], "3", "{}"):
+        (tmp_path / ROWS).write_text("\n".join([lines[0], damaged, lines[2]]) + "\n")
+        with pytest.raises(DamagedFile, match=r"Line 2 of .*rows.jsonl is damaged"):
+            evaluate("balance", cases, encoder=encoder, subjects=["random"], folder=tmp_path, progress=False)
+
+
+def test_files_that_lack_an_extra_are_named(
+    encoder: whyalike.Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = evaluate("balance", cases_of(PAIRS[:2]), encoder=encoder, subjects=["random"], progress=False)
+    for name in ("altair", "pyarrow"):
+        monkeypatch.setitem(sys.modules, name, None)
+    saved = save(found, tmp_path)
+    assert [path.name for path in saved.written] == ["result.json"]
+    assert "whyalike[tables]" in str(saved.left_out["rows.parquet"])
+    assert "whyalike[plots]" in str(saved.left_out["report.html"])
 
 
 def test_a_folder_is_not_taken_up_with_other_pairs(encoder: whyalike.Encoder, tmp_path: Path) -> None:
@@ -241,6 +268,10 @@ def test_a_good_order_found_by_search_is_no_subject(encoder: whyalike.Encoder) -
     found = evaluate(measure, cases_of(PAIRS), encoder=encoder, subjects=["bilrp", "random"], progress=False)
     assert {line["subject"]: line["pairs"] for line in found.table} == {"bilrp": 5, "random": 5, "greedy search": 2}
     assert [(line["one"], line["other"]) for line in found.significance()] == [("bilrp", "random")]
+    there = {row["case"] for row in found.rows if row["subject"] == "greedy search"}
+    for line in found.table:  # each beside the search on the same pairs
+        own = [row["faithfulness"] for row in found.rows if row["subject"] == line["subject"] and row["case"] in there]
+        assert line["faithfulness_where_searched"] == pytest.approx(np.mean(own))
 
 
 def test_the_rows_of_a_table_have_all_columns(encoder: whyalike.Encoder, tmp_path: Path) -> None:

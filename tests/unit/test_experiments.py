@@ -10,6 +10,7 @@ from experiments.evaluation.by_totals import ByTotals
 from experiments.evaluation.together import together
 from tests.families import tiny_encoder
 from tests.judged import PAIRS
+from whyalike.evaluate.perturbation import ScorePerturbation
 from whyalike.evaluate.run import cases_of, evaluate
 from whyalike.evaluate.subjects import subject
 
@@ -27,6 +28,15 @@ def test_runs_put_together_are_one_run(tmp_path: Path) -> None:
     assert any("integrated_jacobians@1" in note for note in both.notes)
     assert both.asked["subjects_in_full"] == once.asked["subjects_in_full"]
     assert both.asked["runs"] == ["one", "rest"]
+
+
+def test_runs_put_together_keep_their_parameters(tmp_path: Path) -> None:
+    encoder, measure = tiny_encoder("bert"), ScorePerturbation(removal="replace")
+    found = evaluate(
+        measure, cases_of(PAIRS[:2]), encoder=encoder, subjects=["random"], folder=tmp_path, progress=False
+    )
+    assert together([tmp_path], encoder).notes == found.notes
+    assert "replaced by" in found.notes[0]
 
 
 def test_runs_over_other_pairs_are_not_put_together(tmp_path: Path) -> None:

@@ -6,13 +6,14 @@ import json
 from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from tests.families import LEFT, RIGHT, tiny_encoder
 from tests.unit.test_server import call, post
 from whyalike.cli import app
-from whyalike.errors import BadInput
+from whyalike.errors import BadInput, DamagedFile
 from whyalike.evaluate.rating import ANSWERS, ITEMS, Study, krippendorff_alpha, prepare
 from whyalike.evaluate.run import cases_of
 from whyalike.server.settings import Settings
@@ -75,6 +76,19 @@ def test_the_result_gives_means_deviations_and_agreement(study: Study) -> None:
     assert all(line["answers"] == 4 and line["items"] == 2 and line["deviation"] == 0 for line in found["table"])
     assert found["raters"] == 2
     assert found["agreement_alpha"] == 1
+    for item in key:
+        study.answer("b", item, 1)
+        study.answer("c", item, 3)
+    bilrp = next(line for line in study.result()["table"] if line["subject"] == "bilrp")
+    assert bilrp["deviation"] == pytest.approx(np.std([5, 5, 1, 1, 3, 3], ddof=1))
+    assert bilrp["deviation_of_raters"] == pytest.approx(np.std([5, 1, 3], ddof=1))
+
+
+def test_a_damaged_study_is_refused(study: Study) -> None:
+    for name in ("key.json", "items.json"):
+        (study.folder / name).write_text("[{")
+        with pytest.raises(DamagedFile, match=f"{name} is damaged"):
+            Study(study.folder).result()
 
 
 def alpha_by_loops(ratings: list[list[int]]) -> float:

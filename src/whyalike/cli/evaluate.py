@@ -47,6 +47,7 @@ def command(
         list[str] | None,
         typer.Option(help="A Hugging Face name or a path; a second one is judged beside it. Can be repeated."),
     ] = None,
+    pooling: given.Pooling = None,
     corpus: given.Corpus = None,
     vectors: given.Vectors = None,
     pairs: Annotated[int | None, typer.Option(help="Only so many pairs, spread evenly over the data.")] = None,
@@ -87,7 +88,7 @@ def command(
         needs = "pairs" if measure == "rating" else MEASURES[measure].needs
         _check(measure, needs, method, model, column, settings, as_json)
         cases = _cases(data, needs, given.columns(column))
-        encoders = [load_encoder(name) for name in model] if model else [load_encoder()]
+        encoders = [load_encoder(name, pooling=pooling) for name in model or (None,)]
     if pairs is not None:
         cases = spread_evenly(cases, pairs)
     default = (*DEFAULT, *(f"contextual_cosine@{encoders[0].layers // 2}", "exact_match") * (measure == "human"))
@@ -105,14 +106,17 @@ def command(
         others=dict(zip(names, encoders[1:], strict=True)),
         folder=folder,
     )
-    written = save(found, folder) if folder is not None else []
+    saved = save(found, folder) if folder is not None else None
     if as_json:
         typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))
     else:
         console = Console(highlight=False)
         console.print(picture(found, console.width))
-    if written:
-        Console(stderr=True, highlight=False).print(f"Written: {', '.join(map(str, written))}", markup=False)
+    if saved is not None:
+        say = Console(stderr=True, highlight=False)
+        say.print(f"Written: {', '.join(map(str, saved.written))}", markup=False)
+        for name, error in saved.left_out.items():
+            say.print(f"No {name}: {error}", markup=False)
 
 
 def _check(

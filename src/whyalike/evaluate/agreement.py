@@ -20,7 +20,10 @@ NUMBERS = ("spearman", "pearson", "top_3", "top_10")
 
 
 def compared(one: Explanation, other: Explanation) -> Row:
-    """Rank correlation, correlation, and the Jaccard overlap of the top pairs, over the texts' own words that both speak of."""
+    """Rank correlation, correlation, and the Jaccard overlap of the top pairs, over the texts' own words that both speak of.
+
+    Differs from the paper: it compares tokens, with special ones; words can be compared between models of different tokens.
+    """
     first, second = shared_values([one.by_word(), other.by_word()])
     return {
         "spearman": rank_correlation(first, second),

@@ -108,6 +108,11 @@ def membership(side: Side, words: tuple[str, ...]) -> Float[np.ndarray, "units w
     return side.shares([(int(start), int(start) + len(word)) for start, word in zip(starts, words, strict=True)])
 
 
+def _words(text: str) -> tuple[str, ...]:
+    """Parted by blanks and nothing else: other spaces, such as that of 10 000, belong to a word."""
+    return tuple(word for word in text.split(" ") if word)
+
+
 def _links(text: str, path: Path, number: int, sizes: tuple[int, int]) -> frozenset[Link]:
     found = set()
     for part in text.split():
@@ -124,7 +129,7 @@ def _links(text: str, path: Path, number: int, sizes: tuple[int, int]) -> frozen
 
 
 def _tsv(path: Path) -> Iterator[Aligned]:
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
         cells = line.split("\t")
         if not line.strip():
             continue
@@ -136,7 +141,7 @@ def _tsv(path: Path) -> Iterator[Aligned]:
             raise BadInput(
                 f"Row {number} of {path.name} has {len(cells)} columns; expected 3: two texts and links i-j."
             )
-        left, right = (tuple(text.split()) for text in texts)
+        left, right = map(_words, texts)
         if not left or not right:
             raise BadInput(f"Row {number} of {path.name} has an empty text. Mend or drop the row.")
         sizes = len(left), len(right)
@@ -154,7 +159,7 @@ def _edinburgh(path: Path) -> Iterator[Aligned]:
             raise BadInput(
                 f"Pair {number} of {path.name} should have the texts {', '.join(needed)}, as in Edinburgh++."
             )
-        left, right = tuple(row["source"].split()), tuple(row["target"].split())
+        left, right = _words(row["source"]), _words(row["target"])
         sizes = len(left), len(right)
         sure, possible = (_links(row[name], path, number, sizes) for name in ("sureAlign", "possibleAlign"))
         yield Aligned(left, right, sure, possible)

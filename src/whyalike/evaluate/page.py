@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Group
@@ -19,12 +19,13 @@ from whyalike.evaluate.measure import Row
 from whyalike.evaluate.run import Evaluation
 from whyalike.render import page
 
-CLOUDS = {  # what the papers draw: BiLRP, Figure 6; Siamese, Figures 3 and 5
+CLOUDS = {  # what the papers draw: BiLRP, Figure 6; Siamese, Figures 3, 4 and 5
     "conservation": (("score", "matrix"), ("activation", "relevance")),
-    "agreement": (("mean_score", "spearman"),),
+    "agreement": tuple(("mean_score", number) for number in ("spearman", "pearson", "top_3", "top_10")),
     "balance": (("positive", "negative"), ("score", "positive")),
     "sts": (("human", "predicted"),),
 }
+DISTRIBUTIONS = {"balance": ("positive", "negative")}  # Siamese, Figure 5
 OWN_SCALES = ("conservation",)  # sums of one method can be a hundred times those of another
 WIDE = 500  # pixels of a name before it is cut
 
@@ -59,20 +60,28 @@ def _beside(cells: Mapping[str, Sequence[str]], room: int) -> list[dict[str, int
     return found
 
 
-def save(evaluation: Evaluation, folder: str | os.PathLike[str]) -> list[Path]:
+class Saved(NamedTuple):
+    """The files that were written, and those that were not, for want of an extra."""
+
+    written: list[Path]
+    left_out: dict[str, MissingExtra]
+
+
+def save(evaluation: Evaluation, folder: str | os.PathLike[str]) -> Saved:
     """`result.json`, `rows.parquet` (where pyarrow is at hand) and `report.html` (where altair is)."""
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
-    written = [place / "result.json"]
+    written, left_out = [place / "result.json"], {}
     text = json.dumps(evaluation.to_dict(), indent=1, ensure_ascii=False)
     written[0].write_text(text + "\n", encoding="utf-8")
     for name, write in (("rows.parquet", _parquet), ("report.html", _html)):
         try:
             write(evaluation, place / name)
-        except MissingExtra:
+        except MissingExtra as error:
+            left_out[name] = error
             continue
         written.append(place / name)
-    return written
+    return Saved(written, left_out)
 
 
 def _parquet(evaluation: Evaluation, path: Path) -> None:
@@ -113,6 +122,7 @@ def _charts(altair: Any, evaluation: Evaluation) -> list[Any]:
         *([_means(altair, evaluation.headline, rows, names)] if rows else []),
         *(_curves(altair, curve, rows, names, evaluation.asked["parameters"]["step"]) for curve in curves),
         *(_clouds(altair, x, y, evaluation, names) for x, y in CLOUDS.get(evaluation.measure, ())),
+        *(_distribution(altair, each, rows, names) for each in DISTRIBUTIONS.get(evaluation.measure, ())),
     ]
     if any("stage" in row for row in rows):
         charts = [_stages(altair, evaluation.headline, rows)]
@@ -202,6 +212,23 @@ def _clouds(altair: Any, x: str, y: str, evaluation: Evaluation, names: list[str
     if evaluation.measure in OWN_SCALES:
         panels = panels.resolve_scale(x="independent", y="independent")
     return panels.resolve_axis(x="independent", y="independent").properties(title=f"{titles[1]} by {titles[0]}")
+
+
+def _distribution(altair: Any, number: str, rows: Sequence[Row], names: list[str]) -> Any:
+    """How often a number is how large: a curve for each subject."""
+    title = number.replace("_", " ")
+    values = [{"subject": row["subject"], "value": row[number]} for row in rows]
+    return (
+        altair.Chart(altair.Data(values=values))
+        .transform_density("value", as_=["value", "density"], groupby=["subject"])
+        .mark_area(opacity=0.3, line=True)
+        .encode(
+            x=altair.X("value:Q", title=title),
+            y=altair.Y("density:Q", stack=None, title="share of pairs"),
+            color=_colours(altair, names),
+        )
+        .properties(width=620, title=f"how often {title} sums are how large")
+    )
 
 
 def _several(value: Any) -> list[Any]:

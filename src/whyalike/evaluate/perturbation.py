@@ -5,10 +5,10 @@ their pairs; how soon does the text's own embedding return? **Score**, the one t
 put back into both; how soon does the *similarity of the pair* fall, or return? (Comprehensiveness and sufficiency for pairs.)
 
 What the paper leaves open are options of the measure. Where nothing is said: special tokens always stay; a token that is not
-there yet is the mask token (the unknown or padding token where a tokenizer has none; the result says which; differs from the
-paper, which has a token of its own for such models); after a share ``s`` of the steps, ``round(s·n)`` of ``n`` tokens are back;
-distances are of the embeddings before any normalisation, and the area is their mean over all steps and both texts. An
-explanation in words ranks all tokens of a word in a row.
+there yet is the mask token (the unknown or padding token where a tokenizer has none; the result says which); after a share
+``s`` of the steps, ``round(s·n)`` of ``n`` tokens are back; distances are of the embeddings before any normalisation, and the
+area is their mean over all steps and both texts. An explanation in words ranks all tokens of a word in a row.
+Differs from the paper: where a tokenizer has no mask token, it has a token of its own.
 
 For the score, words are *deleted*: two texts full of mask tokens are alike, so that replacing words would raise the score. Two
 empty texts are alike too, which is why no more than half of the words are taken away, and nothing is measured before the
@@ -41,6 +41,7 @@ Trial = tuple[int | None, int | None]  # a word of the left text, of the right, 
 Order = list[int]  # indices of a side's own units, the most important first
 SIDES: tuple[Literal["left", "right"], Literal["left", "right"]] = ("left", "right")
 ORDERS = ("rows", "rows_and_terms", "pairs")
+SEARCH = "greedy search"
 DIGITS = 6  # of a score that are no rounding: words that do as well are searched from left to right
 ROWS_TOGETHER = 256
 ROUNDING: dict[str, Callable[[float], int]] = {"nearest": round, "down": math.floor, "up": math.ceil}
@@ -273,14 +274,20 @@ class ScorePerturbation(Measure):
         if case.number in self._searched and found:
             worded = next(iter(found.values())).by_word()
             best = {back: look.greedy_order(worded, back=back) for back in (False, True)}
-            rows.append({"subject": "greedy search", "control": True, **look.measured(worded, "rows", best)})
+            rows.append({"subject": SEARCH, "control": True, **look.measured(worded, "rows", best)})
         for row in rows:
             row["faithfulness"] = row["comprehensiveness_rows"] - row["sufficiency_rows"]
         return rows
 
     def table(self, rows: Sequence[Row]) -> list[Row]:
         names = [f"{what}_{kind}" for what in ("comprehensiveness", "sufficiency") for kind in ORDERS]
-        return means(rows, ("faithfulness", *names))
+        table = means(rows, ("faithfulness", *names))
+        searched = {row["case"] for row in rows if row["subject"] == SEARCH}
+        if searched:  # what the others reach on the same pairs
+            there = means([row for row in rows if row["case"] in searched], ("faithfulness",))
+            known = {line["subject"]: line["faithfulness"] for line in there}
+            table = [{**line, "faithfulness_where_searched": known.get(line["subject"])} for line in table]
+        return table
 
 
 def _counts(shares: Float[np.ndarray, "steps"], words: int, back: bool) -> list[int]:

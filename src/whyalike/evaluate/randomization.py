@@ -43,6 +43,9 @@ class Randomization(Measure):
     def prepare(self, subjects: Sequence[Subject], cases: Sequence[Case]) -> Randomization:
         return replace(self, _judged=tuple(subjects), _drawn={})
 
+    def notes(self, encoder: Encoder) -> tuple[str, ...]:
+        return (f"A subject reacts if its rank correlation is below {self.FAILS_ABOVE:g} with all weights drawn anew.",)
+
     def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:
         if encoder not in self._drawn:
             self._drawn[encoder] = drawn_anew(encoder, self.seed)

@@ -20,7 +20,7 @@ import numpy as np
 from tqdm import tqdm
 
 from whyalike.encoders.encoder import Encoder
-from whyalike.errors import BadInput
+from whyalike.errors import BadInput, DamagedFile
 from whyalike.evaluate.measure import Case, Row
 from whyalike.evaluate.subjects import Subject, chosen
 from whyalike.explanation import Explanation
@@ -109,7 +109,7 @@ class Study:
             raise BadInput(
                 f"{self.folder} holds no study. Prepare one with `whyalike evaluate rating --out {self.folder}`."
             )
-        self.items = json.loads((self.folder / ITEMS).read_text(encoding="utf-8"))
+        self.items = _read(self.folder / ITEMS)
 
     def next_item(self, rater: str) -> dict[str, Any]:
         """What a rater sees next, in an order of their own, and how far they are; no item when all are rated."""
@@ -153,22 +153,24 @@ class Study:
         return found
 
     def result(self) -> dict[str, Any]:
-        """Mean opinion score of each method with its deviation and sample size, and how far raters agree."""
-        key: Mapping[str, Any] = json.loads((self.folder / KEY).read_text(encoding="utf-8"))
+        """Mean opinion score of each method, the deviation of its answers and of its raters' means, sample size, agreement."""
+        key: Mapping[str, Any] = _read(self.folder / KEY)
         answers = self.answers()
         table: list[Row] = []
         for name in sorted({entry["subject"] for entry in key["items"].values()}):
-            own = [score for (_, item), score in answers.items() if key["items"][item]["subject"] == name]
-            items = {item for _, item in answers if key["items"][item]["subject"] == name}
-            deviation = float(np.std(own, ddof=1)) if len(own) > 1 else None
-            mean = float(np.mean(own)) if own else None
+            own = [(who, item, n) for (who, item), n in answers.items() if key["items"][item]["subject"] == name]
+            scores = [score for _, _, score in own]
+            judges = [
+                float(np.mean([n for who, _, n in own if who == judge])) for judge in sorted({who for who, *_ in own})
+            ]
             table.append(
                 {
                     "subject": name,
-                    "mean_opinion": mean,
-                    "deviation": deviation,
+                    "mean_opinion": float(np.mean(scores)) if scores else None,
+                    "deviation": _deviation(scores),
+                    "deviation_of_raters": _deviation(judges),  # as the paper gives it: over the judges
                     "answers": len(own),
-                    "items": len(items),
+                    "items": len({item for _, item, _ in own}),
                 }
             )
         raters = sorted({rater for rater, _ in answers})
@@ -197,6 +199,17 @@ def krippendorff_alpha(answers: Mapping[tuple[str, str], int]) -> float | None:
     observed = sum(float(((unit[:, None] - unit[None]) ** 2).sum()) / (len(unit) - 1) for unit in units) / total
     expected = float(((every[:, None] - every[None]) ** 2).sum()) / (total * (total - 1))
     return 1 - observed / expected if expected else None
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DamagedFile(f"{path} is damaged ({error}). Prepare the study anew.") from error
+
+
+def _deviation(values: Sequence[float]) -> float | None:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
 def _ends_a_line(path: Path) -> bool:

@@ -19,7 +19,7 @@ from tqdm import tqdm
 from whyalike import __version__
 from whyalike.data_sets import evenly
 from whyalike.encoders.encoder import Encoder
-from whyalike.errors import BadInput, unknown
+from whyalike.errors import BadInput, DamagedFile, unknown
 from whyalike.evaluate import notes
 from whyalike.evaluate.agreement import Agreement, Sts
 from whyalike.evaluate.human import Human
@@ -271,9 +271,14 @@ class _Log:
         if len(whole) < len(written):  # cut off when the run was killed
             with path.open("r+b") as out:
                 out.truncate(len(whole))
-        for line in whole.splitlines():
-            entry = json.loads(line)
-            self.entries[entry["case"]] = entry
+        for number, line in enumerate(whole.splitlines(), 1):
+            try:
+                entry = json.loads(line)
+                self.entries[entry["case"]] = entry
+            except (ValueError, TypeError, KeyError) as error:
+                raise DamagedFile(
+                    f"Line {number} of {path} is damaged ({error}). Take it out, and its pair is judged anew."
+                ) from error
 
     def write(self, entry: Row) -> None:
         if self.path is not None:

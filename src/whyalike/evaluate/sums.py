@@ -137,7 +137,8 @@ class GroundTruth(Measure):
             )
         if not case.truth.score:
             return []
-        worded = {name: e.by_word() for name, e in found.items()}  # all alike: some speak in words only
+        # Differs from the paper: words, not tokens, since some methods speak in words only.
+        worded = {name: e.by_word() for name, e in found.items()}
         return [
             {"subject": name, "cosine": _cosine(case.truth.matrix(e.left, e.right), e.matrix)}
             for name, e in worded.items()
