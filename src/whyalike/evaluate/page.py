@@ -224,10 +224,10 @@ def _distribution(altair: Any, number: str, rows: Sequence[Row], names: list[str
         .mark_area(opacity=0.3, line=True)
         .encode(
             x=altair.X("value:Q", title=title),
-            y=altair.Y("density:Q", stack=None, title="share of pairs"),
+            y=altair.Y("density:Q", stack=None, title="density"),
             color=_colours(altair, names),
         )
-        .properties(width=620, title=f"how often {title} sums are how large")
+        .properties(width=620, title=f"distribution of {title} sums over the pairs")
     )
 
 
