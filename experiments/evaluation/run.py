@@ -53,7 +53,10 @@ def subjects_of(measure: str, layers: int) -> tuple[str, ...]:
 def tell(found: Evaluation, path: Path) -> None:
     """The result to its file, its table to the terminal."""
     path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(found.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = json.dumps(found.to_dict(), indent=1, ensure_ascii=False)
+    for model in found.asked["models"].values():  # by name: where it lies is of one machine
+        text = text.replace(json.dumps(model["name"]), json.dumps(Path(model["name"]).name))
+    path.write_text(text + "\n", encoding="utf-8")
     for line in found.table:
         shown = {key: value for key, value in line.items() if "_deviation" not in key}
         print({key: round(value, 4) if isinstance(value, float) else value for key, value in shown.items()})

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+import whyalike
 from experiments.evaluation.by_totals import ByTotals
+from experiments.evaluation.run import tell
 from experiments.evaluation.together import together
 from tests.families import tiny_encoder
 from tests.judged import PAIRS
@@ -62,3 +65,11 @@ def test_totals_give_the_order_of_the_matrix() -> None:
     assert by_matrix[0]["curve"] != by_matrix[1]["curve"]  # else the two orders would not be told apart
     assert [row["subject"] for row in (apart, spread)] == [name, f"{name}+equal"]
     assert [row["curve"] for row in (apart, spread)] == [pytest.approx(row["curve"]) for row in by_matrix]
+
+
+def test_a_result_does_not_say_where_a_model_lies(tmp_path: Path) -> None:
+    encoder = whyalike.Encoder(tiny_encoder("bert").model, "/home/someone/models/tiny")
+    found = evaluate("balance", cases_of(PAIRS[:1]), encoder=encoder, subjects=["random"], progress=False)
+    tell(found, tmp_path / "result.json")
+    written = json.loads((tmp_path / "result.json").read_text())
+    assert written["asked"]["model"] == written["asked"]["models"][""]["name"] == "tiny"
