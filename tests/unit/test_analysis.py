@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+import sys
 from html import escape
 from pathlib import Path
 
@@ -234,7 +235,7 @@ def test_every_analysis_gives_sentences_tables_and_charts(name: str, study: Stud
     assert section.name == name
     assert section.says
     assert any(section.tables.values())
-    written = save(section, tmp_path / "out", "<b>tiny</b>")
+    written = save(section, tmp_path / "out", "<b>tiny</b>").written
     kinds = {path.suffix for path in written}
     assert kinds == {".json", ".parquet", ".html", ".svg", ".png"}
     page = (tmp_path / "out" / f"{name}.html").read_text(encoding="utf-8")
@@ -417,8 +418,20 @@ def test_one_pair_without_a_label_still_has_a_report(encoder: whyalike.Encoder, 
     alone = Study([PAIRS[0]], {"org/tiny": encoder}, tmp_path, tagger("english"), progress=False)
     page = to_report(report(alone), alone, "one pair")
     assert "nan" not in re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL).lower()
-    written = save(parts_of_speech(alone), tmp_path / "out", "one")
-    assert all(path.parent == tmp_path / "out" for path in written)
+    saved = save(parts_of_speech(alone), tmp_path / "out", "one")
+    assert all(path.parent == tmp_path / "out" for path in saved.written)
+    assert not saved.left_out
+
+
+def test_a_page_that_lacks_an_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("left,right\nIt is not good,It is good\n")
+    ran = CliRunner().invoke(
+        app, ["analyze", "negation", "--data", str(pairs), "--out", str(tmp_path / "out")], catch_exceptions=False
+    )
+    assert "Written: " in ran.stderr
+    assert "whyalike[plots]" in ran.stderr.split("No negation.html:")[1]
 
 
 def test_texts_that_look_like_markup_are_shown_as_they_are(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def to_page(
     return page.page(title, head + "".join(parts), charts)
 
 
-def save(section: Section, folder: str | os.PathLike[str], title: str) -> list[Path]:
+def save(section: Section, folder: str | os.PathLike[str], title: str) -> page.Saved:
     """`NAME.json`, each table as Parquet, and, where altair is at hand, `NAME.html` and each chart as SVG and PNG."""
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
@@ -80,15 +80,15 @@ def save(section: Section, folder: str | os.PathLike[str], title: str) -> list[P
             pl.DataFrame([dict(row) for row in rows], infer_schema_length=None).write_parquet(written[-1])
     try:
         drawn = section.charts(page.chart_tools())
-    except MissingExtra:
-        return written
+    except MissingExtra as error:
+        return page.Saved(written, {f"{section.name}.html": error})
     written.append(place / f"{section.name}.html")
     written[-1].write_text(to_page([section], section.title, title, {section.name: drawn}), encoding="utf-8")
     for name, chart in drawn.items():
         for kind in ("svg", "png"):
             written.append(place / f"{_file_name(section, name)}.{kind}")
             chart.save(written[-1], **({"scale_factor": 2} if kind == "png" else {}))
-    return written
+    return page.Saved(written, {})
 
 
 def _file_name(section: Section, name: str) -> str:

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from whyalike.analysis import ANALYSES
 from whyalike.cli import given
+from whyalike.cli.shown import tell_saved
 from whyalike.errors import BadInput, unknown
 
 if TYPE_CHECKING:
@@ -129,9 +130,9 @@ def command(
             parameters["choices"] = read_choices()
     section = _run(chosen, study, parameters)
     made = "" if chosen == "references" else study.asked
-    written = save(section, out, " · ".join(filter(None, (data, made))))
+    saved = save(section, out, " · ".join(filter(None, (data, made))))
     _show(section)
-    Console(stderr=True, highlight=False).print(f"Written: {', '.join(map(str, written))}", markup=False)
+    tell_saved(saved)
 
 
 def report_command(

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from whyalike.cli import given
+from whyalike.cli.shown import tell_saved
 from whyalike.errors import BadInput, unknown
 
 if TYPE_CHECKING:
@@ -113,10 +114,7 @@ def command(
         console = Console(highlight=False)
         console.print(picture(found, console.width))
     if saved is not None:
-        say = Console(stderr=True, highlight=False)
-        say.print(f"Written: {', '.join(map(str, saved.written))}", markup=False)
-        for name, error in saved.left_out.items():
-            say.print(f"No {name}: {error}", markup=False)
+        tell_saved(saved)
 
 
 def _check(

@@ -11,6 +11,7 @@ from rich.console import Console
 
 if TYPE_CHECKING:
     from whyalike.render import Shown
+    from whyalike.render.page import Saved
 
 
 def hand_over(shown: Shown, *, as_json: bool, html: Path | None, wrote: tuple[Path | None, ...] = ()) -> None:
@@ -27,3 +28,11 @@ def hand_over(shown: Shown, *, as_json: bool, html: Path | None, wrote: tuple[Pa
     for path in (html, *wrote):
         if path is not None:
             Console(stderr=True, highlight=False).print(f"Wrote {path}", markup=False)
+
+
+def tell_saved(saved: Saved) -> None:
+    """Which files were written; and which were not, and what would bring them."""
+    say = Console(stderr=True, highlight=False)
+    say.print(f"Written: {', '.join(map(str, saved.written))}", markup=False)
+    for name, error in saved.left_out.items():
+        say.print(f"No {name}: {error}", markup=False)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from rich.console import Group
@@ -60,14 +60,7 @@ def _beside(cells: Mapping[str, Sequence[str]], room: int) -> list[dict[str, int
     return found
 
 
-class Saved(NamedTuple):
-    """The files that were written, and those that were not, for want of an extra."""
-
-    written: list[Path]
-    left_out: dict[str, MissingExtra]
-
-
-def save(evaluation: Evaluation, folder: str | os.PathLike[str]) -> Saved:
+def save(evaluation: Evaluation, folder: str | os.PathLike[str]) -> page.Saved:
     """`result.json`, `rows.parquet` (where pyarrow is at hand) and `report.html` (where altair is)."""
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
@@ -81,7 +74,7 @@ def save(evaluation: Evaluation, folder: str | os.PathLike[str]) -> Saved:
             left_out[name] = error
             continue
         written.append(place / name)
-    return Saved(written, left_out)
+    return page.Saved(written, left_out)
 
 
 def _parquet(evaluation: Evaluation, path: Path) -> None:

@@ -8,7 +8,8 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from whyalike.errors import MissingExtra
 
@@ -33,6 +34,13 @@ a.csv{font-size:.85rem}
 nav a{margin-right:1rem}"""
 
 MOST_WHOLE = 30  # rows of a table that is shown whole
+
+
+class Saved(NamedTuple):
+    """The files that were written, and those that were not, for want of an extra."""
+
+    written: list[Path]
+    left_out: dict[str, MissingExtra]
 
 
 def chart_tools() -> Any:
