@@ -444,3 +444,24 @@ def test_views_of_one_method_look_at_the_same_contributions(
     (aligned,) = subject("bilrp+aligned").explanations(PAIRS[:1], encoder)
     direct = whyalike.explain(*PAIRS[0], encoder=encoder, unit="word", aligned=True)
     np.testing.assert_allclose(aligned.matrix, direct.matrix, atol=1e-12)
+
+
+@pytest.mark.parametrize("kept", [2**28, 0])
+def test_a_text_that_comes_again_is_explained_once_while_there_is_room(
+    kept: int, encoder: whyalike.Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def counted(texts: list[str], **options: Any) -> list[whyalike.Contributions]:
+        asked.extend(texts)
+        return whyalike.contributions(texts, **options)
+
+    monkeypatch.setattr("whyalike.evaluate.subjects.contributions", counted)
+    monkeypatch.setattr("whyalike.evaluate.run.KEPT", kept)
+    query, first, *others = (f"a man {word}" for word in ("runs", "plays", "sings", "eats", "sleeps", "reads"))
+    pairs = [(query, first), *((query, other) for other in others), (first, query), (query, first)]  # FIRST is four
+    found = evaluate("balance", cases_of(pairs), encoder=encoder, subjects=["bilrp"], progress=False)
+    assert asked == [query, first, *others] if kept else [asked.count(query), asked.count(first)] == [2, 2]
+    for pair, row in zip(pairs, found.rows, strict=True):
+        matrix = whyalike.explain(*pair, encoder=encoder).matrix
+        assert row["positive"] + row["negative"] == pytest.approx(matrix.sum())

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from time import monotonic
 from types import MappingProxyType
@@ -29,7 +30,8 @@ from whyalike.evaluate.randomization import Randomization
 from whyalike.evaluate.significance import holm
 from whyalike.evaluate.subjects import Subject, chosen
 from whyalike.evaluate.sums import Balance, Conservation, GroundTruth
-from whyalike.explanation import Explanation
+from whyalike.explanation import Contributions, Explanation
+from whyalike.methods import Method
 from whyalike.runs import check_asked, digest, is_empty, write_asked
 
 MEASURES: Mapping[str, type[Measure]] = MappingProxyType(
@@ -47,6 +49,7 @@ MEASURES: Mapping[str, type[Measure]] = MappingProxyType(
 )
 FIRST, TOGETHER = 4, 32  # cases explained at a time, at first and at most
 PATIENCE = 20.0  # seconds that explaining them may take
+KEPT = 2**28  # bytes of contributions of texts that come again
 ROWS, ASKED = "rows.jsonl", "asked.json"
 SAME = 1e-7  # a difference that is rounding
 
@@ -204,24 +207,38 @@ def cases_of(pairs: Iterable[tuple[str, str]], scores: Iterable[float] | None = 
 def _explained(
     cases: Sequence[Case], subjects: Sequence[Subject], encoders: Mapping[str, Encoder], progress: bool
 ) -> Iterator[tuple[Case, dict[tuple[str, str], Explanation]]]:
-    """Some at a time, fewer where they take long: a killed run loses what it had not written down."""
+    """Some at a time, fewer where they take long: a killed run loses what it had not written down.
+
+    A text that comes again is not explained again, as long as what is kept of such texts fits into `KEPT`.
+    """
     remaining, together = iter(cases), FIRST
+    to_come = Counter(text for case in cases for text in (case.left, case.right))
+    looked_at = {(judged.looks_at, name): judged for judged in subjects for name in encoders}
+    known: dict[tuple[Method, str], dict[str, Contributions]] = {key: {} for key in looked_at}
     while some := list(islice(remaining, together)):
         began = monotonic()
         pairs = [(case.left, case.right) for case in some]
+        to_come.subtract(text for pair in pairs for text in pair)
         sources = {
-            (method, name): judged.sources(pairs, encoder, progress=progress)
-            for method, judged in {judged.method: judged for judged in subjects}.items()
-            for name, encoder in encoders.items()
+            key: judged.sources(pairs, encoders[key[1]], known=known[key], progress=progress)
+            for key, judged in looked_at.items()
         }
+        for key, parts in known.items():
+            known[key] = _kept({text: part for text, part in parts.items() if to_come[text]}, KEPT // len(known))
         found = {
-            (judged.name, name): [judged.seen(source) for source in sources[judged.method, name]]
+            (judged.name, name): [judged.seen(source) for source in sources[judged.looks_at, name]]
             for judged in subjects
             for name in encoders
         }
         together = min(2 * together, TOGETHER) if monotonic() - began < PATIENCE else max(1, together // 2)
         for number, case in enumerate(some):
             yield case, {key: explanations[number] for key, explanations in found.items()}
+
+
+def _kept(parts: Mapping[str, Contributions], most: int) -> dict[str, Contributions]:
+    """The first of them, up to so many bytes."""
+    sizes = accumulate(part.tokens.nbytes for part in parts.values())
+    return {text: part for (text, part), size in zip(parts.items(), sizes, strict=True) if size <= most}
 
 
 def _rows(

@@ -42,16 +42,30 @@ class Subject:
         """One explanation per pair, as the subject looks at it."""
         return [self.seen(source) for source in self.sources(pairs, encoder)]
 
+    @property
+    def looks_at(self) -> Method:
+        """The method whose contributions it looks at; where it needs none, one that costs no more than the score."""
+        return self.method or METHODS["random"]()
+
     def sources(
-        self, pairs: Sequence[tuple[str, str]], encoder: Encoder, *, progress: bool = False
+        self,
+        pairs: Sequence[tuple[str, str]],
+        encoder: Encoder,
+        *,
+        known: dict[str, Contributions] | None = None,
+        progress: bool = False,
     ) -> list[Explanation | Parts]:
-        """What the subject looks at, per pair: the same for all subjects of one method, so that it is computed once."""
-        method = self.method or METHODS["random"]()
+        """What the subject looks at, per pair: the same for all subjects that look at one method, so that it is computed once.
+
+        ``known`` holds contributions of texts, taken from there and added to it.
+        """
+        method = self.looks_at
         if isinstance(method, FirstOrder):
             return list(explain_pairs(pairs, encoder=encoder, method=method, truncate=True, progress=progress))
-        texts = list(dict.fromkeys(text for pair in pairs for text in pair))
-        parts = contributions(texts, encoder=encoder, method=method, unit=self.unit, truncate=True, progress=progress)
-        known = dict(zip(texts, parts, strict=True))
+        known = {} if known is None else known
+        new = [text for text in dict.fromkeys(text for pair in pairs for text in pair) if text not in known]
+        parts = contributions(new, encoder=encoder, method=method, unit=self.unit, truncate=True, progress=progress)
+        known.update(zip(new, parts, strict=True))
         return [(known[left], known[right]) for left, right in pairs]
 
     def seen(self, source: Explanation | Parts) -> Explanation:
