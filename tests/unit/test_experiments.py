@@ -9,6 +9,7 @@ import pytest
 
 import whyalike
 from experiments.evaluation.by_totals import ByTotals
+from experiments.evaluation.people import README, written
 from experiments.evaluation.run import tell
 from experiments.evaluation.together import together
 from tests.families import tiny_encoder
@@ -73,3 +74,8 @@ def test_a_result_does_not_say_where_a_model_lies(tmp_path: Path) -> None:
     tell(found, tmp_path / "result.json")
     written = json.loads((tmp_path / "result.json").read_text())
     assert written["asked"]["model"] == written["asked"]["models"][""]["name"] == "tiny"
+
+
+def test_the_tables_of_agreement_with_people_are_what_the_results_say() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert written(text) == text
