@@ -4,6 +4,7 @@
 
 The first name is that of the result, in `experiments/evaluation/results/`. Subjects stand in the order of the folders; one that
 is in several counts as in the last. `asked` is what the first run was asked, with the subjects of all and the `runs` by name.
+With `--finished` a run that did not come to its end counts too: the result is of the pairs that all runs have, and says so.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from whyalike.runs import read_asked
 SAME = ("version", "measure", "models", "pairs", "data")
 
 
-def together(folders: Sequence[Path], encoder: whyalike.Encoder) -> Evaluation:
+def together(folders: Sequence[Path], encoder: whyalike.Encoder, *, finished: bool = False) -> Evaluation:
     """The runs' rows pair by pair, judged as those of one run are."""
     asked = [read_asked(folder / ASKED) for folder in folders]
     for folder, one in zip(folders, asked, strict=True):
@@ -33,15 +34,18 @@ def together(folders: Sequence[Path], encoder: whyalike.Encoder) -> Evaluation:
                 raise SystemExit(f"{folder}: {key} is {here[key]!r}; in {folders[0]} it is {there[key]!r}.")
     if encoder.record.fingerprint != asked[0]["models"][""]["fingerprint"]:
         raise SystemExit(f"The runs are of {asked[0]['model']}, which is not the model given. Name it with --model.")
-    entries: dict[int, dict[str, Any]] = {
-        number: {"cut": False, "errors": {}, "rows": {}} for number in range(asked[0]["pairs"])
-    }
-    for folder in folders:
-        found = {
-            each["case"]: each for each in map(json.loads, (folder / ROWS).read_text(encoding="utf-8").splitlines())
-        }
-        if found.keys() != entries.keys():
-            raise SystemExit(f"{folder} has {len(found)} of {len(entries)} pairs. Let the run go on to its end first.")
+    of_runs = [
+        {each["case"]: each for each in map(json.loads, (folder / ROWS).read_text(encoding="utf-8").splitlines())}
+        for folder in folders
+    ]
+    for folder, found in zip(folders, of_runs, strict=True):
+        if len(found) < asked[0]["pairs"] and not finished:
+            raise SystemExit(
+                f"{folder} has {len(found)} of {asked[0]['pairs']} pairs. Let the run go on to its end, or give --finished."
+            )
+    numbers = sorted(set.intersection(*map(set, of_runs)))
+    entries: dict[int, dict[str, Any]] = {number: {"cut": False, "errors": {}, "rows": {}} for number in numbers}
+    for found in of_runs:
         for number, entry in entries.items():
             entry["cut"] |= found[number]["cut"]
             entry["errors"] |= found[number]["errors"]
@@ -53,7 +57,7 @@ def together(folders: Sequence[Path], encoder: whyalike.Encoder) -> Evaluation:
     kind, parameters = MEASURES[asked[0]["measure"]], asked[0]["parameters"]
     return Evaluation.of(
         kind(**{each.name: parameters[each.name] for each in fields(kind) if each.name in parameters}),
-        {**asked[0], **of_all, "runs": [folder.name for folder in folders]},
+        {**asked[0], **of_all, "runs": [folder.name for folder in folders], "finished": len(numbers)},
         [{**entry, "rows": list(entry["rows"].values())} for entry in entries.values()],
         {"": encoder},
     )
@@ -64,8 +68,10 @@ def main() -> None:
     parser.add_argument("name")
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--model")
+    parser.add_argument("--finished", action="store_true", help="of the pairs that all runs have finished")
     given = parser.parse_args()
-    tell(together(given.folders, whyalike.load_encoder(given.model)), RESULTS / f"{given.name}.json")
+    encoder = whyalike.load_encoder(given.model)
+    tell(together(given.folders, encoder, finished=given.finished), RESULTS / f"{given.name}.json")
 
 
 if __name__ == "__main__":

@@ -57,6 +57,19 @@ def test_runs_over_other_pairs_are_not_put_together(tmp_path: Path) -> None:
         together([tmp_path / "other"], encoder)
 
 
+def test_of_a_run_that_did_not_end_the_finished_pairs_can_be_judged(tmp_path: Path) -> None:
+    encoder = tiny_encoder("bert")
+    for folder, some in {"one": ["bilrp"], "other": ["random"]}.items():
+        evaluate("balance", cases_of(PAIRS), encoder=encoder, subjects=some, folder=tmp_path / folder, progress=False)
+    rows = tmp_path / "other" / "rows.jsonl"
+    rows.write_text("".join(rows.read_text().splitlines(keepends=True)[:2]))
+    found = together([tmp_path / "one", tmp_path / "other"], encoder, finished=True)
+    assert [line["pairs"] for line in found.table] == [2, 2]
+    assert (found.asked["finished"], found.asked["pairs"]) == (2, len(PAIRS))
+    first = evaluate("balance", cases_of(PAIRS[:2]), encoder=encoder, subjects=["bilrp", "random"], progress=False)
+    assert found.table == first.table
+
+
 def test_totals_give_the_order_of_the_matrix() -> None:
     encoder, case = tiny_encoder("bert"), cases_of(PAIRS)[3]
     name = "integrated_jacobians@0,tolerance=1e-06"
