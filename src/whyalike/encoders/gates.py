@@ -109,8 +109,8 @@ class ExplicitAttention(TorchFunctionMode):
 
 
 def fit(gate: Tensor, rows: int) -> Tensor:
-    """The gate repeated, round after round, to as many rows."""
-    if gate.shape[0] == rows:
+    """The gate repeated, round after round, to as many rows. A single number, such as DeBERTa's scale, fits all."""
+    if not gate.ndim or gate.shape[0] == rows:
         return gate
     return gate.repeat(rows // gate.shape[0], *[1] * (gate.ndim - 1))
 
