@@ -429,16 +429,20 @@ def test_the_command_evaluates_a_file(tmp_path: Path) -> None:
             run(*arguments)
 
 
-def test_views_of_one_method_look_at_the_same_contributions(
-    encoder: whyalike.Encoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[list[str]] = []
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The texts of every call for contributions."""
+    calls: list[list[str]] = []
 
     def counted(texts: list[str], **options: Any) -> list[whyalike.Contributions]:
-        asked.append(texts)
+        calls.append(texts)
         return whyalike.contributions(texts, **options)
 
     monkeypatch.setattr("whyalike.evaluate.subjects.contributions", counted)
+    return calls
+
+
+def test_views_of_one_method_look_at_the_same_contributions(encoder: whyalike.Encoder, asked: list[list[str]]) -> None:
     evaluate("balance", cases_of(PAIRS[:2]), encoder=encoder, subjects=["bilrp", "bilrp+equal", "bilrp+aligned"])
     assert asked == [[*PAIRS[0], PAIRS[1][1]]]  # one call, every text once
     (aligned,) = subject("bilrp+aligned").explanations(PAIRS[:1], encoder)
@@ -448,20 +452,14 @@ def test_views_of_one_method_look_at_the_same_contributions(
 
 @pytest.mark.parametrize("kept", [2**28, 0])
 def test_a_text_that_comes_again_is_explained_once_while_there_is_room(
-    kept: int, encoder: whyalike.Encoder, monkeypatch: pytest.MonkeyPatch
+    kept: int, encoder: whyalike.Encoder, asked: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
-
-    def counted(texts: list[str], **options: Any) -> list[whyalike.Contributions]:
-        asked.extend(texts)
-        return whyalike.contributions(texts, **options)
-
-    monkeypatch.setattr("whyalike.evaluate.subjects.contributions", counted)
     monkeypatch.setattr("whyalike.evaluate.run.KEPT", kept)
     query, first, *others = (f"a man {word}" for word in ("runs", "plays", "sings", "eats", "sleeps", "reads"))
     pairs = [(query, first), *((query, other) for other in others), (first, query), (query, first)]  # FIRST is four
     found = evaluate("balance", cases_of(pairs), encoder=encoder, subjects=["bilrp"], progress=False)
-    assert asked == [query, first, *others] if kept else [asked.count(query), asked.count(first)] == [2, 2]
+    texts = [text for call in asked for text in call]
+    assert texts == [query, first, *others] if kept else [texts.count(query), texts.count(first)] == [2, 2]
     for pair, row in zip(pairs, found.rows, strict=True):
         matrix = whyalike.explain(*pair, encoder=encoder).matrix
         assert row["positive"] + row["negative"] == pytest.approx(matrix.sum())
