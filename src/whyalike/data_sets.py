@@ -97,9 +97,13 @@ def read_table(
 ) -> Table:
     """The needed columns of a file or of a data set by name.
 
-    ``columns`` says what the file calls them where that differs: ``{"left": "question"}``. Texts may not be empty, scores
-    must be finite numbers; the first bad row is named. ``biosses-train+biosses-dev`` are two data sets, one after the other.
+    ``columns`` says what the file calls them where that differs: ``{"left": "question"}``; one that is not needed is refused.
+    Texts may not be empty, scores must be finite numbers; the first bad row is named. ``biosses-train+biosses-dev`` are two
+    data sets, one after the other.
     """
+    for name in columns or ():
+        if name not in needed:
+            raise unknown("column to name", name, needed)
     parts = str(source).split("+")
     if len(parts) > 1 and all(part in DATA_SETS for part in parts):
         return _joined(str(source), [read_table(part, needed, columns) for part in parts])
@@ -252,7 +256,9 @@ def _rows(path: Path, form: DataSet) -> Iterator[Row]:
             delimiter = "," if path.suffix == ".csv" else "\t"
             quotes: Any = csv.QUOTE_MINIMAL if form.quoted else csv.QUOTE_NONE
             for row in csv.DictReader(lines, fieldnames=form.header, delimiter=delimiter, quoting=quotes, strict=True):
-                yield {key: value for key, value in row.items() if key is not None}
+                if any(cell.strip() for cell in row.pop(None, ())):
+                    raise csv.Error("it has more cells than there are columns")
+                yield row
         else:
             raise BadInput(f"{path.name} ends in {path.suffix!r}; expected .csv, .tsv, .jsonl or .parquet.")
 
@@ -272,5 +278,8 @@ def _parquet(path: Path) -> Iterator[Row]:
         import pyarrow.parquet
     except ImportError as error:
         raise MissingExtra("pyarrow", "Parquet files", "tables") from error
-    for batch in pyarrow.parquet.ParquetFile(path).iter_batches():
-        yield from batch.to_pylist()
+    try:
+        for batch in pyarrow.parquet.ParquetFile(path).iter_batches():
+            yield from batch.to_pylist()
+    except (pyarrow.ArrowException, OSError) as error:
+        raise BadInput(f"{path.name} is no whole Parquet file ({error}). Write it anew.") from error

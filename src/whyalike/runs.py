@@ -40,10 +40,8 @@ def check_asked(state: Path, asked: Mapping[str, Any], folder: Path, advice: str
     before, now = read_asked(state), json.loads(json.dumps(asked))
     changed = [key for key in {*before, *now} if before.get(key) != now.get(key)]
     for key in sorted(changed, key=lambda key: (key == "data", key)):  # what was set before what it changed
-        raise BadInput(
-            f"{folder} holds a run that was asked for differently: "
-            f"{key} was {before.get(key)!r}, now {now.get(key)!r}. {advice}"
-        )
+        was = "the data were others" if key == "data" else f"{key} was {before.get(key)!r}, now {now.get(key)!r}"
+        raise BadInput(f"{folder} holds a run that was asked for differently: {was}. {advice}")
 
 
 def digest(data: Any) -> str:

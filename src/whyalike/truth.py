@@ -56,7 +56,11 @@ def write_truth(truths: Sequence[Truth], path: Path) -> None:
 def read_truth(path: str | os.PathLike[str]) -> list[Truth]:
     """What `train_nouns` keeps beside a model."""
     found = []
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{Path(path).name} is not UTF-8. Save it as UTF-8.") from error
+    for number, line in enumerate(lines, 1):
         try:
             row = json.loads(line)
             matches = tuple((tuple(one), tuple(other)) for one, other in row["matches"])

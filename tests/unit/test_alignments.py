@@ -132,6 +132,16 @@ def test_alignments_are_read_from_every_format(tmp_path: Path) -> None:
     assert found.sure == {(0, 0), (2, 0)}
 
 
+def test_a_mark_of_byte_order_belongs_to_no_word(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("a man\ta man\t0-0 1-1\n", encoding="utf-8-sig")
+    (tmp_path / "b.json").write_text(
+        '[{"source": "a man", "target": "a man", "sureAlign": "0-0 1-1", "possibleAlign": ""}]', encoding="utf-8-sig"
+    )
+    for name in ("a.tsv", "b.json"):
+        (found,) = read_alignments(tmp_path / name)
+        assert found.left == found.right == ("a", "man")
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -170,6 +180,17 @@ def test_alignments_that_are_none_are_refused(content: str, message: str, tmp_pa
             "a.wa",
             b"<sentence id='1'>\n<source>\n1 dog :\n</source>\n<translation>\n</translation>\n</sentence>\n",
             "Sentence 1 of a.wa has no words",
+        ),
+        (
+            "a.wa",
+            b"<sentence id='1'>\n<source>\n1\n</source>\n<translation>\n1 cat :\n</translation>\n</sentence>\n",
+            "Sentence 1 of a.wa has no words",
+        ),
+        (
+            "a.wa",
+            b"<sentence id='1'>\n<source>\n1 dog :\n</source>\n<translation>\n1 cat :\n</translation>\n"
+            b"<alignment>\n1 <=> 1 // EQUI // 5 // dog <==> cat\n</alignment>\n</sentence>\n",
+            "Sentence 1 of a.wa has the alignment '1 <=> 1",
         ),
     ],
 )

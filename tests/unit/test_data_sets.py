@@ -76,12 +76,22 @@ def test_a_file_that_is_no_table_is_refused(tmp_path: Path) -> None:
         ("b.jsonl", "[1]", "is list; expected one object"),
         ("c.csv", "left,right,score\n", "has no rows"),
         ("d.xlsx", "x", "ends in '.xlsx'"),
+        ("e.parquet", "", "is no whole Parquet file"),
+        (
+            "f.csv",
+            "left,right,score\na,b,1\na man, a plan,b,1\n",
+            "Row 2 of f.csv .* more cells than there are columns",
+        ),
     ):
         (tmp_path / name).write_text(content)
         with pytest.raises(BadInput, match=message):
             read_scored_pairs(tmp_path / name)
     with pytest.raises(UnknownName, match="no file or data set 'stsb-xx-train'"):
         read_table("stsb-xx-train", ("left",))
+    (tmp_path / "g.csv").write_text("left,right,score,\na,b,1,\n")  # a comma at the end of every line is no cell
+    assert read_scored_pairs(tmp_path / "g.csv") == ([("a", "b")], [1.0])
+    with pytest.raises(UnknownName, match="no column to name 'scores'. Known: left, right, score"):
+        read_scored_pairs(tmp_path / "g.csv", columns={"scores": "left"})
     with pytest.raises(BadInput, match="The range of scores should rise"):
         read_scored_pairs(write(tmp_path / "e.csv", ROWS), scores=(5, 0))
 

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import whyalike
 from tests.families import tiny_encoder, tiny_model, tokenizer
 from tests.judged import PAIRS, with_matrix
-from whyalike.cli import app
+from whyalike.cli import app, main
 from whyalike.errors import BadInput, DamagedFile, UnknownName
 from whyalike.evaluate.agreement import Agreement, Sts, compared
 from whyalike.evaluate.alignments import Aligned
@@ -211,7 +211,7 @@ def test_files_that_lack_an_extra_are_named(
 
 def test_a_folder_is_not_taken_up_with_other_pairs(encoder: whyalike.Encoder, tmp_path: Path) -> None:
     evaluate("balance", cases_of(PAIRS[:2]), encoder=encoder, subjects=["random"], folder=tmp_path, progress=False)
-    with pytest.raises(BadInput, match="asked for differently: data was"):
+    with pytest.raises(BadInput, match="asked for differently: the data were others"):
         evaluate("balance", cases_of(PAIRS[2:4]), encoder=encoder, subjects=["random"], folder=tmp_path, progress=False)
 
 
@@ -222,7 +222,7 @@ def test_a_folder_is_not_taken_up_with_another_question(encoder: whyalike.Encode
     with pytest.raises(BadInput, match="asked for differently: subjects_in_full was"):
         evaluate("balance", cases, encoder=encoder, subjects=mine[1:], folder=tmp_path / "a", progress=False)
     words = Aligned(("dog",), ("cat",), frozenset({(0, 0)}))
-    for aligned, message in ((words, None), (replace(words, possible=frozenset({(0, 0)})), "data was")):
+    for aligned, message in ((words, None), (replace(words, possible=frozenset({(0, 0)})), "the data were others")):
         arguments: dict[str, Any] = {"encoder": encoder, "subjects": ["exact_match"], "progress": False}
         if message is None:
             evaluate("human", [Case(0, "dog", "cat", aligned=aligned)], folder=tmp_path / "b", **arguments)
@@ -418,15 +418,58 @@ def test_the_command_evaluates_a_file(tmp_path: Path) -> None:
         run("balance", "--data", str(tmp_path / "pairs.tsv"), "--column", "left=q", "--pairs", "0")
     with pytest.raises(UnknownName, match="no setting 'speed'"):
         run("perturbation", *common, "--set", "speed=1")
+    with pytest.raises(UnknownName, match="no setting 'bilrp.step'"):
+        run("perturbation", *common, "--set", "bilrp.step=0.2")
+    (tmp_path / "latin.jsonl").write_bytes("{'left': 'caf\xe9'}".encode("latin-1"))
     for arguments, message in (
         (["sts", *common, "--method", "bilrp"], "--method has no effect on sts"),
         (["human", "--data", str(tmp_path / "links.tsv"), "--column", "left=q"], "--column has no effect on human"),
         (["rating", *common, "--json"], "--json has no effect on rating"),
         (["rating", *common, "--model", "a", "--model", "b"], "a second --model has no effect on rating"),
         (["ground_truth", "--data", str(tmp_path / "links.tsv")], "Line 1 of links.tsv is no truth"),
+        (["ground_truth", "--data", str(tmp_path / "latin.jsonl")], "latin.jsonl is not UTF-8"),
+        (["perturbation", *common, "--set", "greedy=2.5"], "greedy should be a whole number, as in greedy=0; got 2.5"),
+        (["perturbation", *common, "--set", "step=None"], "step should be a number, as in step=0.1; got None"),
+        (["randomization", *common, "--set", "seed=True"], "seed should be a whole number"),
+        (["conservation", *common, "--set", "without_biases=1"], "without_biases should be True or False"),
+        (["human", "--data", str(tmp_path / "links.tsv"), "--method", "contextual_cosine"], "Name it, as in"),
     ):
         with pytest.raises(BadInput, match=message):
             run(*arguments)
+
+
+def test_where_nothing_can_be_said_of_any_pair_the_result_says_so(tmp_path: Path) -> None:
+    (tmp_path / "links.tsv").write_text("a man plays\tsomeone plays\t\n")  # no link to find
+    command = ["evaluate", "human", "--data", str(tmp_path / "links.tsv"), "--method", "exact_match"]
+    done = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "out")], catch_exceptions=False)
+    assert done.exit_code == 0
+    for text in (done.stdout, (tmp_path / "out/report.html").read_text(encoding="utf-8")):
+        assert "Of 1 of 1 pairs there is nothing to say" in text
+
+
+def test_a_text_that_cannot_be_read_is_named_before_any_work(encoder: whyalike.Encoder, tmp_path: Path) -> None:
+    cases = cases_of([*PAIRS, ("a man", "a \ud800 dog")])
+    with pytest.raises(BadInput, match=f"Pair {len(cases)}: A text has characters that are not Unicode text"):
+        evaluate("balance", cases, encoder=encoder, subjects=["random"], folder=tmp_path / "out", progress=False)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("measure", ["balance", "rating"])
+def test_a_folder_that_cannot_be_made_is_told_in_one_line(
+    measure: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "pairs.csv").write_text("left,right\na man,a dog\n")
+    out = tmp_path / "pairs.csv" / "out"
+    words = ["evaluate", measure, "--data", str(tmp_path / "pairs.csv"), "--method", "random", "--out", str(out)]
+    monkeypatch.setattr("sys.argv", ["whyalike", *words])
+    with pytest.raises(SystemExit, match="1"):
+        main()
+    assert f"whyalike: {out}: Not a directory. Give a file or folder that can be used." in capsys.readouterr().err
+
+
+def test_exact_match_has_no_contributions_to_conserve(encoder: whyalike.Encoder) -> None:
+    found = evaluate("conservation", cases_of(PAIRS[:3]), encoder=encoder, subjects=["exact_match"], progress=False)
+    assert [line["correlation_of_texts"] for line in found.table] == [None, None]
 
 
 @pytest.fixture

@@ -62,7 +62,9 @@ def test_of_a_run_that_did_not_end_the_finished_pairs_can_be_judged(tmp_path: Pa
     for folder, some in {"one": ["bilrp"], "other": ["random"]}.items():
         evaluate("balance", cases_of(PAIRS), encoder=encoder, subjects=some, folder=tmp_path / folder, progress=False)
     rows = tmp_path / "other" / "rows.jsonl"
-    rows.write_text("".join(rows.read_text().splitlines(keepends=True)[:2]))
+    rows.write_text(
+        "".join(rows.read_text().splitlines(keepends=True)[:2]) + '{"case": 2, "ro'
+    )  # killed while it wrote
     found = together([tmp_path / "one", tmp_path / "other"], encoder, finished=True)
     assert [line["pairs"] for line in found.table] == [2, 2]
     assert (found.asked["finished"], found.asked["pairs"]) == (2, len(PAIRS))

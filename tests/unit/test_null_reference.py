@@ -82,3 +82,13 @@ def test_a_cache_that_cannot_be_written_to_costs_time_not_the_answer(cache: Path
     cache.write_text("a file where a folder should be")
     np.testing.assert_array_equal(tokens(), tokens())
     assert len(solved) == 2
+
+
+def test_without_a_home_nothing_is_kept(monkeypatch: pytest.MonkeyPatch, solved: list[int]) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setenv("WHYALIKE_CACHE", "")
+    monkeypatch.setattr(Path, "home", homeless)
+    assert tokens().shape[0] > 0
+    assert len(solved) == 1

@@ -158,7 +158,7 @@ def test_a_run_is_not_taken_up_on_other_data(folder: str, tmp_path: Path) -> Non
         patch.setattr(losses.PairLoss, "forward", lambda *args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             train("tuned", folder, tmp_path / "out")
-    with pytest.raises(BadInput, match="asked for differently: data was"):
+    with pytest.raises(BadInput, match="asked for differently: the data were others"):
         similarity.train_similarity(
             PAIRS[::-1], SCORES, tmp_path / "out", model=folder, configuration="tuned", settings=QUICK, resume=True
         )
@@ -353,7 +353,7 @@ def test_the_commands_train_from_files(folder: str, tmp_path: Path) -> None:
         run("nouns", str(tmp_path / "x"), "--data", pairs, "--column", "left")
     with pytest.raises(UnknownName, match="no setting 'speed'"):
         run("nouns", str(tmp_path / "x"), "--data", pairs, *names, "--set", "speed=9")
-    with pytest.raises(BadInput, match="seed should be a number"):
+    with pytest.raises(BadInput, match="seed should be a whole number"):
         run("nouns", str(tmp_path / "x"), "--data", pairs, *names, "--set", "seed=first")
     with pytest.raises(BadInput, match="both --lowest and --highest"):
         run("similarity", str(tmp_path / "x"), "--data", pairs, "--lowest", "0", *names)

@@ -37,7 +37,16 @@ def main() -> None:
     try:
         app()
     except WhyalikeError as error:
-        Console(stderr=True, highlight=False, soft_wrap=True).print(f"[bold red]whyalike:[/] {escape(str(error))}")
+        _tell(str(error))
         sys.exit(1)
     except BrokenPipeError:
         sys.exit(0)
+    except OSError as error:
+        if error.filename is None or error.strerror is None:
+            raise
+        _tell(f"{error.filename}: {error.strerror}. Give a file or folder that can be used.")
+        sys.exit(1)
+
+
+def _tell(message: str) -> None:
+    Console(stderr=True, highlight=False, soft_wrap=True).print(f"[bold red]whyalike:[/] {escape(message)}")

@@ -128,16 +128,21 @@ def training_settings(defaults: Training, epochs: float | None, settings: list[s
 
 def with_settings(value: Any, settings: list[str] | None) -> Any:
     """A frozen value (a training's settings, a measure) with the fields that were given; what it does not have is refused,
-    and so is text where a number stands.
+    and so is what is not of the kind that stands there.
     """
     known = [each.name for each in fields(value) if not each.name.startswith("_")]
     for setting in settings or ():
-        _, key, new = _setting(setting)
-        if key not in known:
-            raise unknown("setting", key, known)
+        owner, key, new = _setting(setting)
+        if owner or key not in known:
+            raise unknown("setting", f"{owner}.{key}" if owner else key, known)
         old = getattr(value, key)
-        if isinstance(old, int | float) and (isinstance(new, bool) != isinstance(old, bool) or isinstance(new, str)):
-            raise BadInput(f"{key} should be a number or a truth value, as in {key}={old}; got {new!r}.")
+        for kind, fitting, called in (
+            (bool, bool, "True or False"),
+            (int, int, "a whole number"),
+            (float, (int, float), "a number"),
+        ):
+            if type(old) is kind and (not isinstance(new, fitting) or isinstance(new, bool) != (kind is bool)):
+                raise BadInput(f"{key} should be {called}, as in {key}={old}; got {new!r}.")
         value = replace(value, **{key: new})
     return value
 

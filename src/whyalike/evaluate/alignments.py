@@ -129,7 +129,7 @@ def _links(text: str, path: Path, number: int, sizes: tuple[int, int]) -> frozen
 
 
 def _tsv(path: Path) -> Iterator[Aligned]:
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), 1):
         cells = line.split("\t")
         if not line.strip():
             continue
@@ -150,7 +150,7 @@ def _tsv(path: Path) -> Iterator[Aligned]:
 
 def _edinburgh(path: Path) -> Iterator[Aligned]:
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
+        rows = json.loads(path.read_text(encoding="utf-8-sig"))
     except json.JSONDecodeError as error:
         raise BadInput(f"{path.name} is not JSON: {error}. Expected a list of pairs, as in Edinburgh++.") from error
     needed = ("source", "target", "sureAlign", "possibleAlign")
@@ -173,10 +173,10 @@ def _ists(path: Path) -> Iterator[Aligned]:
     text = path.read_text(encoding="utf-8", errors="replace")
     for number, block in enumerate(re.findall(r"<sentence.*?</sentence>", text, re.DOTALL), 1):
         sides = [
-            tuple(line.split(" ", 1)[1].rsplit(":", 1)[0].strip() for line in _lines(block, name))
+            tuple(line.partition(" ")[2].rsplit(":", 1)[0].strip() for line in _lines(block, name))
             for name in ("source", "translation")
         ]
-        chunks = tuple(_chunks(_lines(block, "alignment")))
+        chunks = tuple(_chunks(_lines(block, "alignment"), f"Sentence {number} of {path.name}"))
         links = {
             (i, j) for chunk in chunks for i in chunk.left for j in chunk.right if chunk.kind not in ("NOALI", "ALIC")
         }
@@ -200,11 +200,11 @@ def _lines(block: str, name: str) -> list[str]:
     return [line for line in found[1].splitlines() if line.strip()] if found else []
 
 
-def _chunks(lines: list[str]) -> Iterator[Chunks]:
+def _chunks(lines: list[str], where: str) -> Iterator[Chunks]:
     for line in lines:
         match = _CHUNKS.match(line)
         if match is None:
-            continue
+            raise BadInput(f"{where} has the alignment {line!r}; expected `1 2 <==> 3 // EQUI // 5 // …`, as in iSTS.")
         left, right = (tuple(int(number) - 1 for number in match[side].split() if int(number)) for side in (1, 2))
         kind = match[3].strip().split("_")[0]
         score = match[4].strip()

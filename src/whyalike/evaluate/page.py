@@ -32,11 +32,14 @@ WIDE = 500  # pixels of a name before it is cut
 
 def picture(evaluation: Evaluation, width: int = 100) -> Group:
     """The table for a rich console of so many columns; the best of the headline stands out. What does not fit goes on below."""
+    title, notes = Text(_title(evaluation), style="italic"), [Text(n, style="dim italic") for n in evaluation.notes]
+    if not evaluation.table:  # there was nothing to say of any pair, as the notes tell
+        return Group(title, *notes)
     lines, best = _shown(evaluation.table), _best(evaluation)
     cells = {name: [page.shown(line.get(name)) for line in lines] for name in page.columns_of(lines)}
     names = cells.pop("subject")
     room = min(max(len(name) for name in ("subject", *names)), max(20, width // 2))
-    parts: list[Any] = [Text(_title(evaluation), style="italic")]
+    parts: list[Any] = [title]
     for some in _beside(cells, width - room - 2):
         table = Table(box=None)
         table.add_column("subject", width=room, overflow="fold")
@@ -45,7 +48,7 @@ def picture(evaluation: Evaluation, width: int = 100) -> Group:
         for name, *numbers in zip(names, *(cells[column] for column in some), strict=True):
             table.add_row(*map(Text, (name, *numbers)), style="bold" if name == best else "")
         parts.append(table)
-    return Group(*parts, *(Text(note, style="dim italic") for note in evaluation.notes))
+    return Group(*parts, *notes)
 
 
 def _beside(cells: Mapping[str, Sequence[str]], room: int) -> list[dict[str, int]]:

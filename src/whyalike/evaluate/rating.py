@@ -48,6 +48,7 @@ def prepare(
         raise BadInput(f"{place} exists and is not an empty folder. Give a new folder for the study.")
     if not cases:
         raise BadInput("A study needs at least one pair.")
+    place.mkdir(parents=True, exist_ok=True)  # before the work, which would be lost where it cannot be written down
     pairs = [(case.left, case.right) for case in cases]
     made = [
         (case.number, judged.name, e)
@@ -58,7 +59,6 @@ def prepare(
     draw.shuffle(made)
     items = [{"id": f"{draw.getrandbits(48):012x}", **_blind(e)} for _, _, e in made]
     key = {item["id"]: {"case": case, "subject": name} for item, (case, name, _) in zip(items, made, strict=True)}
-    place.mkdir(parents=True, exist_ok=True)
     (place / ITEMS).write_text(json.dumps(items, ensure_ascii=False), encoding="utf-8")
     (place / KEY).write_text(json.dumps({"model": encoder.record.name, "seed": seed, "items": key}), encoding="utf-8")
     return Study(place)

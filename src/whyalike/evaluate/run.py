@@ -20,7 +20,7 @@ from tqdm import tqdm
 from whyalike import __version__
 from whyalike.data_sets import evenly
 from whyalike.encoders.encoder import Encoder
-from whyalike.errors import BadInput, DamagedFile, unknown
+from whyalike.errors import BadInput, DamagedFile, WhyalikeError, unknown
 from whyalike.evaluate import notes
 from whyalike.evaluate.agreement import Agreement, Sts
 from whyalike.evaluate.human import Human
@@ -31,6 +31,7 @@ from whyalike.evaluate.significance import holm
 from whyalike.evaluate.subjects import Subject, chosen
 from whyalike.evaluate.sums import Balance, Conservation, GroundTruth
 from whyalike.explanation import Contributions, Explanation
+from whyalike.front_door import checked_texts
 from whyalike.methods import Method
 from whyalike.runs import check_asked, digest, is_empty, write_asked
 
@@ -148,6 +149,7 @@ def evaluate(
     judged = chosen(subjects) if measure.name != "sts" else []
     encoders = {"": encoder, **{f" on {name}": each for name, each in (others or {}).items()}}
     _check(measure, judged, encoders)
+    _check_texts(cases, encoders)
     asked = {
         "version": __version__,
         "measure": measure.name,
@@ -185,6 +187,17 @@ def _check(measure: Measure, subjects: Sequence[Subject], encoders: Mapping[str,
         for encoder in encoders.values():
             if judged.method is not None:
                 judged.method.check(encoder)
+
+
+def _check_texts(cases: Sequence[Case], encoders: Mapping[str, Encoder]) -> None:
+    """A text that no model reads ends a run when its turn comes, and mending it makes another run: so it is found before."""
+    for case in cases:
+        try:
+            texts = checked_texts((case.left, case.right))
+            for encoder in encoders.values():
+                encoder.read(texts, truncate=True)
+        except WhyalikeError as error:
+            raise BadInput(f"Pair {case.number + 1}: {error}") from error
 
 
 def _plain(case: Case) -> Case:

@@ -114,6 +114,8 @@ def subject(text: str) -> Subject:
             raise BadInput(f"{name} has no {parameter}, so {text!r} says nothing. Leave it out.")
     if (layer is not None and ",layer=" in text) or (reference is not None and ",reference=" in text):
         raise BadInput(f"{text!r} says its layer or its reference twice. Say it once.")
+    if name == "contextual_cosine" and "layer" not in changes:
+        raise BadInput("contextual_cosine compares the states of a layer. Name it, as in contextual_cosine@3.")
     if view and not method.adds_up:
         raise BadInput(f"{name} makes no claim to add up, so there is nothing to share out. Leave '+{view}' out.")
     return Subject(text, replace(cast(Any, method), **changes), cast("View | None", view))

@@ -50,7 +50,7 @@ class Conservation(Measure):
         bare = self._bare[encoder]
         for judged in self._judged:
             (source,) = judged.sources([(case.left, case.right)], bare)
-            texts = () if judged.view or isinstance(source, Explanation) else source
+            texts = () if judged.method is None or judged.view or isinstance(source, Explanation) else source
             rows.append({**_parts(f"{judged.name}, biases zero", judged.seen(source), texts), "control": True})
         return rows
 

@@ -46,7 +46,10 @@ def null_states(
 
 def _path(states: States, start: Float[Tensor, "1 tokens hidden"], positions: str) -> Path:
     """One file for each model, as it pools and in its precision, layer, length and kind of positions."""
-    cache = Path(os.environ.get("WHYALIKE_CACHE", Path.home() / ".cache/whyalike"))
+    try:
+        cache = Path(os.environ.get("WHYALIKE_CACHE") or Path.home() / ".cache/whyalike")
+    except RuntimeError:  # no home, so nowhere to keep it
+        cache = Path(os.devnull)
     record, precision = states.encoder.record, str(start.dtype).removeprefix("torch.")
     model = f"{record.fingerprint}-{record.pooling}-{record.dim}-{precision}"
     return cache / "null-references-1" / model / f"layer-{states.layer}-{positions}-{start.shape[1]}.safetensors"
