@@ -126,6 +126,13 @@ def training_settings(defaults: Training, epochs: float | None, settings: list[s
     return with_settings(defaults if epochs is None else replace(defaults, epochs=epochs), settings)
 
 
+_FITTING: dict[type, tuple[tuple[type, ...], str]] = {  # what may stand for a value of this type
+    bool: ((bool,), "True or False"),
+    int: ((int,), "a whole number"),
+    float: ((int, float), "a number"),
+}
+
+
 def with_settings(value: Any, settings: list[str] | None) -> Any:
     """A frozen value (a training's settings, a measure) with the fields that were given; what it does not have is refused,
     and so is what is not of the kind that stands there.
@@ -136,13 +143,9 @@ def with_settings(value: Any, settings: list[str] | None) -> Any:
         if owner or key not in known:
             raise unknown("setting", f"{owner}.{key}" if owner else key, known)
         old = getattr(value, key)
-        for kind, fitting, called in (
-            (bool, bool, "True or False"),
-            (int, int, "a whole number"),
-            (float, (int, float), "a number"),
-        ):
-            if type(old) is kind and (not isinstance(new, fitting) or isinstance(new, bool) != (kind is bool)):
-                raise BadInput(f"{key} should be {called}, as in {key}={old}; got {new!r}.")
+        fitting, called = _FITTING.get(type(old), ((type(new),), ""))
+        if type(new) not in fitting:
+            raise BadInput(f"{key} should be {called}, as in {key}={old}; got {new!r}.")
         value = replace(value, **{key: new})
     return value
 
