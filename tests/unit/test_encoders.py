@@ -169,6 +169,25 @@ def test_a_sharp_jump_is_found_by_halving_panels() -> None:
     np.testing.assert_allclose(rule.weights @ speed(rule.nodes), np.subtract(*value(np.array([1.0, 0.0]))), rtol=1e-2)
 
 
+def test_a_smooth_path_takes_more_nodes_of_gauss_legendre_and_a_rough_one_none() -> None:
+    def tried(steepness: float, middle: float) -> list[int]:
+        """The number of nodes of every rule tried on a path with one bend."""
+        counts = []
+
+        def value(a: np.ndarray) -> np.ndarray:
+            return np.tanh((a - middle) * steepness)[:, None]
+
+        def speed(a: np.ndarray) -> np.ndarray:
+            counts.append(len(a))
+            return steepness / np.cosh((a - middle) * steepness)[:, None] ** 2
+
+        assert cheapest_rule(speed, value, 1e-2, 3000).error <= 1e-2
+        return counts
+
+    assert tried(8, 0.1) == [4, 6, 8, 9]  # where the warped rule needs 18
+    assert tried(16, 0.45) == [4, 6, 8, 12]  # 30 % off with 6 nodes, so 9 are not tried
+
+
 def test_captum_gives_the_same_one_sided_integrated_gradients() -> None:
     captum = pytest.importorskip("captum.attr")
     encoder = tiny_encoder("bert")
