@@ -19,7 +19,7 @@ from typing import Any
 import whyalike
 from experiments.evaluation.run import RESULTS, tell
 from whyalike.evaluate.run import ASKED, MEASURES, ROWS, Evaluation
-from whyalike.runs import read_asked
+from whyalike.runs import read_asked, whole_lines
 
 SAME = ("version", "measure", "models", "pairs", "data")
 
@@ -34,7 +34,9 @@ def together(folders: Sequence[Path], encoder: whyalike.Encoder, *, finished: bo
                 raise SystemExit(f"{folder}: {key} is {here[key]!r}; in {folders[0]} it is {there[key]!r}.")
     if encoder.record.fingerprint != asked[0]["models"][""]["fingerprint"]:
         raise SystemExit(f"The runs are of {asked[0]['model']}, which is not the model given. Name it with --model.")
-    of_runs = [{each["case"]: each for each in map(json.loads, _whole_lines(folder / ROWS))} for folder in folders]
+    of_runs = [
+        {each["case"]: each for each in map(json.loads, whole_lines(folder / ROWS).splitlines())} for folder in folders
+    ]
     for folder, found in zip(folders, of_runs, strict=True):
         if len(found) < asked[0]["pairs"] and not finished:
             raise SystemExit(
@@ -58,12 +60,6 @@ def together(folders: Sequence[Path], encoder: whyalike.Encoder, *, finished: bo
         [{**entry, "rows": list(entry["rows"].values())} for entry in entries.values()],
         {"": encoder},
     )
-
-
-def _whole_lines(path: Path) -> list[bytes]:
-    """The last line of a run that was killed may be cut off."""
-    written = path.read_bytes()
-    return written[: written.rfind(b"\n") + 1].splitlines()
 
 
 def main() -> None:

@@ -44,6 +44,12 @@ def check_asked(state: Path, asked: Mapping[str, Any], folder: Path, advice: str
         raise BadInput(f"{folder} holds a run that was asked for differently: {was}. {advice}")
 
 
+def whole_lines(path: Path) -> bytes:
+    """What a run wrote line by line, without the last line where the run was killed while it wrote it."""
+    written = path.read_bytes()
+    return written[: written.rfind(b"\n") + 1]
+
+
 def digest(data: Any) -> str:
     """Tells data apart: a run is taken up on the same data only."""
     return hashlib.sha256(json.dumps(data).encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -33,7 +33,7 @@ from whyalike.evaluate.sums import Balance, Conservation, GroundTruth
 from whyalike.explanation import Contributions, Explanation
 from whyalike.front_door import checked_texts
 from whyalike.methods import Method
-from whyalike.runs import check_asked, digest, is_empty, write_asked
+from whyalike.runs import check_asked, digest, is_empty, whole_lines, write_asked
 
 MEASURES: Mapping[str, type[Measure]] = MappingProxyType(
     {
@@ -296,11 +296,9 @@ class _Log:
     def _read(self, path: Path) -> None:
         if not path.is_file():
             return
-        written = path.read_bytes()
-        whole = written[: written.rfind(b"\n") + 1]
-        if len(whole) < len(written):  # cut off when the run was killed
-            with path.open("r+b") as out:
-                out.truncate(len(whole))
+        whole = whole_lines(path)
+        if len(whole) < path.stat().st_size:
+            os.truncate(path, len(whole))
         for number, line in enumerate(whole.splitlines(), 1):
             try:
                 entry = json.loads(line)

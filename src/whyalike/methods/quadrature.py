@@ -103,7 +103,8 @@ def cheapest_rule(
             return rule
         if rule.error > HOPELESS and steps >= 8:
             break
-        smooth = smooth and not (name == "gauss" and steps >= 6 and rule.error > ROUGH)
+        if name == "gauss" and steps >= 6:
+            smooth = rule.error <= ROUGH
     return on_panels(speed, value, tolerance, max_steps, first_edges(max_steps), finest)
 
 
