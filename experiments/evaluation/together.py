@@ -18,8 +18,9 @@ from typing import Any
 
 import whyalike
 from experiments.evaluation.run import RESULTS, tell
-from whyalike.evaluate.run import ASKED, MEASURES, ROWS, Evaluation
-from whyalike.runs import read_asked, whole_lines
+from whyalike.evaluate.run import MEASURES, ROWS, Evaluation
+from whyalike.runs import ASKED, read_asked
+from whyalike.whole_files import whole_lines
 
 SAME = ("version", "measure", "models", "pairs", "data")
 

@@ -17,18 +17,15 @@ from whyalike.errors import DamagedFile, UnknownVersion
 from whyalike.explanation import FORMAT, VERSION, Explanation, MethodRecord, ModelRecord
 from whyalike.matching import Matching
 from whyalike.sides import Side
+from whyalike.whole_files import whole_file
 
 
 def save(explanation: Explanation, path: str | os.PathLike[str]) -> Path:
     """Writes an explanation. The file appears whole or not at all."""
     target = Path(path)
     text = json.dumps(explanation.to_dict(), ensure_ascii=False, allow_nan=False)
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
-    try:
+    with whole_file(target) as part:
         part.write_text(text, encoding="utf-8")
-        os.replace(part, target)
-    finally:
-        part.unlink(missing_ok=True)
     return target
 
 

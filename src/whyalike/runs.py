@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from whyalike.errors import BadInput, DamagedFile
+from whyalike.whole_files import whole_file
+
+ASKED = "asked.json"
 
 
 def write_asked(state: Path, asked: Mapping[str, Any]) -> None:
     state.parent.mkdir(parents=True, exist_ok=True)
-    part = state.with_suffix(".part")
-    part.write_text(json.dumps(asked), encoding="utf-8")
-    os.replace(part, state)  # whole or not at all
+    with whole_file(state) as part:
+        part.write_text(json.dumps(asked), encoding="utf-8")
 
 
 def is_empty(folder: Path) -> bool:
-    """Whether a run can begin there. What a killed run was about to write is taken away."""
-    if not folder.exists():
-        return True
-    for part in folder.glob("*.part"):
+    """Whether a run can begin there: what a killed one was about to write does not count, and is taken away."""
+    there = [*folder.iterdir()] if folder.exists() else []
+    if not all(path.match(f"{ASKED}.*.part") for path in there):
+        return False
+    for part in there:
         part.unlink(missing_ok=True)
-    return not any(folder.iterdir())
+    return True
 
 
 def read_asked(state: Path) -> dict[str, Any]:
@@ -42,12 +44,6 @@ def check_asked(state: Path, asked: Mapping[str, Any], folder: Path, advice: str
     for key in sorted(changed, key=lambda key: (key == "data", key)):  # what was set before what it changed
         was = "the data were others" if key == "data" else f"{key} was {before.get(key)!r}, now {now.get(key)!r}"
         raise BadInput(f"{folder} holds a run that was asked for differently: {was}. {advice}")
-
-
-def whole_lines(path: Path) -> bytes:
-    """What a run wrote line by line, without the last line where the run was killed while it wrote it."""
-    written = path.read_bytes()
-    return written[: written.rfind(b"\n") + 1]
 
 
 def digest(data: Any) -> str:

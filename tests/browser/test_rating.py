@@ -18,7 +18,7 @@ from whyalike.server.study import create_study
 
 @pytest.fixture
 def study(tmp_path: Path) -> Iterator[tuple[str, Study]]:
-    cases = cases_of([(LEFT, RIGHT), ("<script>alert(1)</script> man", "A dog.")])
+    cases = cases_of([(LEFT, RIGHT), ("<script>alert(1)</script> man", "A dog. " * 30)])
     made = prepare(cases, tmp_path / "study", encoder=tiny_encoder(), subjects=["bilrp", "random"], progress=False)
     with serving(create_study(made, Settings()), Settings()) as port:
         yield f"http://127.0.0.1:{port}", made
@@ -49,11 +49,15 @@ def test_a_study_is_rated_by_mouse_and_keys_and_goes_on_in_another_tab(
     expect(page.get_by_label("Your name")).to_have_value("Ada")
     page.get_by_role("button", name="Begin").click()
     expect(page.locator("#status")).to_have_text("1 of 4 rated")
+    cut = []
     for count in (2, 3):
+        cut.append(len(made.next_item("Ada")["item"]["cut"]))
+        expect(page.locator("#words .note")).to_have_count(cut[-1])
         page.wait_for_timeout(300)
         page.keyboard.press("5")
         expect(page.locator("#status")).to_have_text(f"{count} of 4 rated")
     page.wait_for_timeout(300)
+    assert set(cut) == {0, 1}  # a text that was cut is said to be
     page.keyboard.press("1")
     expect(page.locator("#status")).to_have_text("All 4 are rated. Thank you, Ada.")
     assert sorted(made.answers().values()) == [1, 4, 5, 5]

@@ -170,6 +170,7 @@ def test_alignments_that_are_none_are_refused(content: str, message: str, tmp_pa
         ("a.json", b'{"rows": []}', "Pair 1 of a.json should have the texts"),
         ("a.json", b'[{"source": "a", "target": "b", "sureAlign": 3}]', "Pair 1 of a.json should have the texts"),
         ("a.tsv", b"caf\xe9\tcoffee\t0-0\n", "is not UTF-8"),
+        ("a.wa", b"<sentence id='1'>\n<source>\n1 caf\xe9 :\n</source>\n</sentence>\n", "is not UTF-8"),
         (
             "a.wa",
             b"<sentence id='1'>\n<source>\n1 dog :\n</source>\n<translation>\n1 cat :\n</translation>\n"

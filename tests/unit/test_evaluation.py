@@ -182,9 +182,21 @@ def test_a_killed_evaluation_goes_on(
     with pytest.raises(BadInput, match="asked for differently: subjects was"):
         evaluate("balance", cases, encoder=encoder, subjects=["random"], folder=tmp_path / "out", progress=False)
     (tmp_path / "full").mkdir()
-    (tmp_path / "full/file").write_text("x")
+    (tmp_path / "full/download.part").write_text("x")
     with pytest.raises(BadInput, match="holds something else"):
         evaluate("balance", cases, encoder=encoder, subjects=["random"], folder=tmp_path / "full", progress=False)
+    assert (tmp_path / "full/download.part").is_file()  # somebody's own
+
+
+def test_chance_does_not_know_that_two_texts_are_one(encoder: whyalike.Encoder) -> None:
+    text = "a b c d e f g h i j k l m n o p q r s t"
+    words = tuple(text.split())
+    links = frozenset((n, n) for n in range(len(words)))
+    case = Case(0, text, text, aligned=Aligned(words, words, links))
+    found = evaluate("human", [case], encoder=encoder, subjects=["random", "exact_match"], progress=False)
+    values = {line["subject"]: line["average_precision"] for line in found.table}
+    assert values["random"] < 0.3
+    assert values["exact_match"] == 1
 
 
 def test_a_damaged_line_is_named(encoder: whyalike.Encoder, tmp_path: Path) -> None:
@@ -424,6 +436,7 @@ def test_the_command_evaluates_a_file(tmp_path: Path) -> None:
     for arguments, message in (
         (["sts", *common, "--method", "bilrp"], "--method has no effect on sts"),
         (["human", "--data", str(tmp_path / "links.tsv"), "--column", "left=q"], "--column has no effect on human"),
+        (["balance", "--data", "edinburgh", "--column", "left=q"], "--column has no effect on edinburgh"),
         (["rating", *common, "--json"], "--json has no effect on rating"),
         (["rating", *common, "--model", "a", "--model", "b"], "a second --model has no effect on rating"),
         (["ground_truth", "--data", str(tmp_path / "links.tsv")], "Line 1 of links.tsv is no truth"),

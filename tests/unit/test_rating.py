@@ -16,6 +16,7 @@ from whyalike.cli import app
 from whyalike.errors import BadInput, DamagedFile
 from whyalike.evaluate.rating import ANSWERS, ITEMS, Study, krippendorff_alpha, prepare
 from whyalike.evaluate.run import cases_of
+from whyalike.evaluate.subjects import Subject
 from whyalike.server.settings import Settings
 from whyalike.server.study import create_study
 
@@ -82,6 +83,30 @@ def test_the_result_gives_means_deviations_and_agreement(study: Study) -> None:
     bilrp = next(line for line in study.result()["table"] if line["subject"] == "bilrp")
     assert bilrp["deviation"] == pytest.approx(np.std([5, 5, 1, 1, 3, 3], ddof=1))
     assert bilrp["deviation_of_raters"] == pytest.approx(np.std([5, 1, 3], ddof=1))
+
+
+def test_raters_and_the_result_are_told_of_texts_that_were_cut(tmp_path: Path) -> None:
+    long = "The old ship was lost at sea. " * 20  # 40 tokens are read
+    made = prepare(
+        cases_of([(long, RIGHT), (LEFT, RIGHT)]),
+        tmp_path / "study",
+        encoder=tiny_encoder(),
+        subjects=["token_outputs", "random"],
+        progress=False,
+    )
+    assert sorted(item["cut"] for item in made.items) == [[], [], ["left"], ["left"]]
+    assert made.cut == made.result()["items_cut"] == 2
+
+
+def test_what_cannot_be_explained_is_refused_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Subject, "explanations", lambda *arguments: pytest.fail("work was done"))
+    for pairs, subjects, message in (
+        (PAIRS, ["bilrp", "bilrp@99"], "layer"),
+        ([PAIRS[0], ("A dog.", "\ud800")], ["bilrp"], "Pair 2: "),
+    ):
+        with pytest.raises(BadInput, match=message):
+            prepare(cases_of(pairs), tmp_path / "study", encoder=tiny_encoder(), subjects=subjects, progress=False)
+    assert not (tmp_path / "study").exists()
 
 
 def test_a_damaged_study_is_refused(study: Study) -> None:

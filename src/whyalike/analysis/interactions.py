@@ -28,10 +28,10 @@ from whyalike.errors import BadInput, DamagedFile, MissingExtra
 from whyalike.explanation import Explanation
 from whyalike.front_door import checked_texts, choose_method, explain_pairs
 from whyalike.methods import Method
-from whyalike.runs import check_asked, digest, is_empty, read_asked, write_asked
+from whyalike.runs import ASKED, check_asked, digest, is_empty, read_asked, write_asked
 from whyalike.sides import Side
+from whyalike.whole_files import whole_file
 
-ASKED = "asked.json"
 VERSION = 2  # of the tables
 TOGETHER = 128  # pairs in a file
 ROWS_TOGETHER = 500_000  # written at a time
@@ -194,10 +194,8 @@ def _write(place: Path, start: int, some: Sequence[Explained], labels: Sequence[
         }
         for number, e, _, _ in some
     ]
-    path = _file(place, "pairs", start)
-    part = path.with_suffix(f".{os.getpid()}.part")
-    pl.DataFrame(texts, schema_overrides={"label": pl.Float64, "error": pl.Float64}).write_parquet(part)
-    os.replace(part, path)
+    with whole_file(_file(place, "pairs", start)) as part:
+        pl.DataFrame(texts, schema_overrides={"label": pl.Float64, "error": pl.Float64}).write_parquet(part)
 
 
 def _write_words(path: Path, frames: Iterable[pl.DataFrame]) -> None:
@@ -206,17 +204,17 @@ def _write_words(path: Path, frames: Iterable[pl.DataFrame]) -> None:
         import pyarrow.parquet
     except ImportError as error:
         raise MissingExtra("pyarrow", "Parquet files", "analysis") from error
-    part, writer, waiting = path.with_suffix(f".{os.getpid()}.part"), None, []
-    for frame in _ending(frames):
-        waiting += [] if frame is None else [frame]
-        if waiting and (frame is None or sum(map(len, waiting)) >= ROWS_TOGETHER):
-            rows = pl.concat(waiting).to_arrow(compat_level=pl.CompatLevel.oldest())
-            writer = writer or pyarrow.parquet.ParquetWriter(part, rows.schema)
-            writer.write_table(rows)
-            waiting = []
-    assert writer is not None
-    writer.close()
-    os.replace(part, path)
+    writer, waiting = None, []
+    with whole_file(path) as part:
+        for frame in _ending(frames):
+            waiting += [] if frame is None else [frame]
+            if waiting and (frame is None or sum(map(len, waiting)) >= ROWS_TOGETHER):
+                rows = pl.concat(waiting).to_arrow(compat_level=pl.CompatLevel.oldest())
+                writer = writer or pyarrow.parquet.ParquetWriter(part, rows.schema)
+                writer.write_table(rows)
+                waiting = []
+        assert writer is not None
+        writer.close()
 
 
 def _ending(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame | None]:

@@ -87,7 +87,7 @@ def command(
         if measure not in (*MEASURES, "rating"):
             raise unknown("measure", measure, (*MEASURES, "rating"))
         needs = "pairs" if measure == "rating" else MEASURES[measure].needs
-        _check(measure, needs, method, model, column, settings, as_json)
+        _check(measure, needs, data, method, model, column, settings, as_json)
         cases = _cases(data, needs, given.columns(column))
         encoders = [load_encoder(name, pooling=pooling) for name in model or (None,)]
     if pairs is not None:
@@ -120,6 +120,7 @@ def command(
 def _check(
     measure: str,
     needs: str,
+    data: str,
     method: list[str] | None,
     model: list[str] | None,
     column: list[str] | None,
@@ -127,10 +128,13 @@ def _check(
     as_json: bool,
 ) -> None:
     """Refuses what would be left without effect."""
+    from whyalike.evaluate.alignments import SETS
+
     rating = measure == "rating"
     for given_there, option, where in (
         (measure == "sts" and method, "--method", "sts, which judges the model itself"),
         (needs in ("alignments", "truth") and column, "--column", f"{measure}, whose files have a form of their own"),
+        (data in SETS and column, "--column", f"{data}, which has a form of its own"),
         (rating and settings, "--set", "rating"),
         (rating and as_json, "--json", "rating"),
         (rating and len(model or ()) > 1, "a second --model", "rating, which shows one model"),
@@ -154,6 +158,8 @@ def _prepare(cases: list[Case], subjects: Sequence[str | Subject], encoder: Enco
         raise BadInput("A study needs a folder: give --out.")
     study = prepare(cases, folder, encoder=encoder, subjects=subjects)
     typer.echo(f"{len(study.items)} explanations to rate are in {folder}. Open the page with `whyalike rate {folder}`.")
+    if study.cut:
+        typer.echo(f"{study.cut} of them are of texts longer than the model reads: the page says where they are cut.")
 
 
 def _cases(data: str, needs: str, columns: dict[str, str]) -> list[Case]:

@@ -170,7 +170,7 @@ _CHUNKS = re.compile(r"^([\d ]+)<==>([\d ]+)//([^/]*)//([^/]*)//")
 
 def _ists(path: Path) -> Iterator[Aligned]:
     """Chunks with their type; words of two chunks that people put together count as links, all with all."""
-    text = path.read_text(encoding="utf-8", errors="replace")
+    text = path.read_text(encoding="utf-8-sig")
     for number, block in enumerate(re.findall(r"<sentence.*?</sentence>", text, re.DOTALL), 1):
         sides = [
             tuple(line.partition(" ")[2].rsplit(":", 1)[0].strip() for line in _lines(block, name))

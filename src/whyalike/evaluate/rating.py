@@ -22,6 +22,7 @@ from tqdm import tqdm
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput, DamagedFile
 from whyalike.evaluate.measure import Case, Row
+from whyalike.evaluate.run import check_subjects, check_texts
 from whyalike.evaluate.subjects import Subject, chosen
 from whyalike.explanation import Explanation
 from whyalike.render.scene import printable, scene_of
@@ -48,11 +49,14 @@ def prepare(
         raise BadInput(f"{place} exists and is not an empty folder. Give a new folder for the study.")
     if not cases:
         raise BadInput("A study needs at least one pair.")
+    judged_by = chosen(subjects)
+    check_subjects(judged_by, {"": encoder})
+    check_texts(cases, {"": encoder})
     place.mkdir(parents=True, exist_ok=True)  # before the work, which would be lost where it cannot be written down
     pairs = [(case.left, case.right) for case in cases]
     made = [
         (case.number, judged.name, e)
-        for judged in tqdm(chosen(subjects), desc="Explaining", disable=not progress)
+        for judged in tqdm(judged_by, desc="Explaining", disable=not progress)
         for case, e in zip(cases, judged.explanations(pairs, encoder), strict=True)
     ]
     draw = random.Random(seed)  # noqa: S311  (an order, not a secret)
@@ -93,7 +97,8 @@ def _blind(e: Explanation) -> dict[str, Any]:
         }
         for pair in strongest
     ]
-    return {**sides, "pairs": pairs, "matches": [], "limit": 1.0, "word_limit": 1.0}
+    cut = [name for name in own if getattr(e, name).truncated]
+    return {**sides, "pairs": pairs, "cut": cut, "matches": [], "limit": 1.0, "word_limit": 1.0}
 
 
 @dataclass(slots=True)
@@ -110,6 +115,11 @@ class Study:
                 f"{self.folder} holds no study. Prepare one with `whyalike evaluate rating --out {self.folder}`."
             )
         self.items = _read(self.folder / ITEMS)
+
+    @property
+    def cut(self) -> int:
+        """How many items are of texts longer than the model reads. Their raters are told."""
+        return sum(bool(item.get("cut")) for item in self.items)
 
     def next_item(self, rater: str) -> dict[str, Any]:
         """What a rater sees next, in an order of their own, and how far they are; no item when all are rated."""
@@ -178,6 +188,7 @@ class Study:
             "model": key["model"],
             "table": table,
             "raters": len(raters),
+            "items_cut": self.cut,
             "agreement_alpha": krippendorff_alpha(answers),
         }
 

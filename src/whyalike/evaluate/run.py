@@ -33,7 +33,8 @@ from whyalike.evaluate.sums import Balance, Conservation, GroundTruth
 from whyalike.explanation import Contributions, Explanation
 from whyalike.front_door import checked_texts
 from whyalike.methods import Method
-from whyalike.runs import check_asked, digest, is_empty, whole_lines, write_asked
+from whyalike.runs import ASKED, check_asked, digest, is_empty, write_asked
+from whyalike.whole_files import whole_lines
 
 MEASURES: Mapping[str, type[Measure]] = MappingProxyType(
     {
@@ -51,7 +52,7 @@ MEASURES: Mapping[str, type[Measure]] = MappingProxyType(
 FIRST, TOGETHER = 4, 32  # cases explained at a time, at first and at most
 PATIENCE = 20.0  # seconds that explaining them may take
 KEPT = 2**28  # bytes of contributions of texts that come again
-ROWS, ASKED = "rows.jsonl", "asked.json"
+ROWS = "rows.jsonl"
 SAME = 1e-7  # a difference that is rounding
 
 
@@ -149,7 +150,7 @@ def evaluate(
     judged = chosen(subjects) if measure.name != "sts" else []
     encoders = {"": encoder, **{f" on {name}": each for name, each in (others or {}).items()}}
     _check(measure, judged, encoders)
-    _check_texts(cases, encoders)
+    check_texts(cases, encoders)
     asked = {
         "version": __version__,
         "measure": measure.name,
@@ -183,13 +184,18 @@ def _check(measure: Measure, subjects: Sequence[Subject], encoders: Mapping[str,
         raise BadInput(
             f"{measure.name} compares at least two subjects or models. Give another method, or another model."
         )
+    check_subjects(subjects, encoders)
+
+
+def check_subjects(subjects: Sequence[Subject], encoders: Mapping[str, Encoder]) -> None:
+    """Before any work is done: whether every method can be had from every model."""
     for judged in subjects:
         for encoder in encoders.values():
             if judged.method is not None:
                 judged.method.check(encoder)
 
 
-def _check_texts(cases: Sequence[Case], encoders: Mapping[str, Encoder]) -> None:
+def check_texts(cases: Sequence[Case], encoders: Mapping[str, Encoder]) -> None:
     """A text that no model reads ends a run when its turn comes, and mending it makes another run: so it is found before."""
     for case in cases:
         try:

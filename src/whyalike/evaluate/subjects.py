@@ -13,7 +13,7 @@ from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput, unknown
 from whyalike.explanation import Contributions, Explanation, MethodRecord
 from whyalike.front_door import choose_method, contributions, explain_pairs
-from whyalike.methods import METHODS, Method, TokenEmbeddings
+from whyalike.methods import METHODS, Method, Random, TokenEmbeddings
 from whyalike.methods.first_order import FirstOrder
 from whyalike.methods.method import read_value
 from whyalike.pairs import explain_parts
@@ -75,7 +75,10 @@ class Subject:
         if self.view == "aligned":
             left, right = (part.by("word") for part in source)
             return explain_parts(left, right, aligned=True)
-        e = explain_parts(*source)
+        left, right = source
+        if isinstance(self.method, Random) and left.side.text == right.side.text:
+            right = _shuffled(right, self.method.seed)  # drawn by text: a word would find itself, and not by chance
+        e = explain_parts(left, right)
         if self.method is None:
             return _exact_match(e)
         return e if self.view is None else e.spread(self.view)
@@ -129,6 +132,10 @@ def chosen(subjects: Sequence[str | Subject]) -> list[Subject]:
     if len({each.name for each in found}) < len(found):
         raise BadInput("Two subjects have the same name. Give each once, or name them apart.")
     return found
+
+
+def _shuffled(part: Contributions, seed: int) -> Contributions:
+    return replace(part, tokens=np.random.default_rng(seed).permutation(part.tokens))
 
 
 def _exact_match(e: Explanation) -> Explanation:

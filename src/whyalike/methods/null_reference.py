@@ -23,6 +23,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from whyalike.methods.tangents import States, jacobian_at
+from whyalike.whole_files import whole_file
 
 TOLERANCE = 1e-4  # of the padding reference's embedding
 MOST_STEPS = 40
@@ -72,13 +73,10 @@ def _read(
 
 
 def _write(path: Path, found: Float[Tensor, "1 tokens hidden"], size: float) -> None:
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
     with suppress(OSError, SafetensorError):  # a folder that cannot be written to costs time, not the answer
         path.parent.mkdir(parents=True, exist_ok=True)
-        save_file({"states": found, "size": torch.tensor(size, dtype=torch.float64)}, part)
-        os.replace(part, path)
-    with suppress(OSError):
-        part.unlink(missing_ok=True)
+        with whole_file(path) as part:
+            save_file({"states": found, "size": torch.tensor(size, dtype=torch.float64)}, part)
 
 
 def _solve(states: States, start: Float[Tensor, "1 tokens hidden"]) -> Float[Tensor, "1 tokens hidden"]:

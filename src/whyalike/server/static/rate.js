@@ -12,6 +12,8 @@ function show({ item: next, done, total, scale }) {
   say(next ? `${done} of ${total} rated` : `All ${total} are rated. Thank you, ${rater}.`);
   if (!next) return;
   const left = line("left", next.left, 1), right = line("right", next.right, 1);
+  for (const [name, { row }] of [["left", left], ["right", right]])
+    if (next.cut?.includes(name)) row.append(make("span", { className: "note", text: " … the model read no further" }));
   $("#words").replaceChildren(left.row, right.row);
   links($("#words"), next, left.elements, right.elements);
   for (const element of [...left.elements, ...right.elements]) element.title = ""; // numbers would tell methods apart
