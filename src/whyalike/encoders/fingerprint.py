@@ -1,0 +1,82 @@
+"""The fingerprint of a model: a digest of everything that affects its embeddings.
+
+Caches, stored results and interrupted runs trust it: two models of one fingerprint give the same results.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import torch
+from sentence_transformers import SentenceTransformer
+from torch import Tensor
+
+WITHOUT_EFFECT = (
+    "_name_or_path",
+    "transformers_version",
+    "architectures",
+    "dtype",
+    "torch_dtype",
+)  # of a configuration
+CHANGED_BY_USE = ("truncation", "padding")  # of a tokenizer: what the last call asked for
+
+
+def fingerprint_of(model: SentenceTransformer) -> str:
+    """A digest of the weights (every value), the tokenizer, the modules with their configuration, and the prompts."""
+    digest = hashlib.sha256()
+    digest.update(_as_json({"model": _settings(model), "modules": [_module(each) for each in model]}))
+    for name, tensor in model.state_dict().items():
+        digest.update(f"\n{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(_bytes(tensor))
+    return digest.hexdigest()[:16]
+
+
+def _settings(model: SentenceTransformer) -> dict[str, Any]:
+    return {
+        "prompts": dict(model.prompts),
+        "default_prompt": model.default_prompt_name,
+        "truncate_dim": model.truncate_dim,
+        "max_seq_length": model.max_seq_length,
+    }
+
+
+def _module(module: Any) -> dict[str, Any]:
+    """A module's class and configuration; of a transformer also those of its model and its tokenizer."""
+    found: dict[str, Any] = {"class": type(module).__name__, "configuration": None, "transformer": None, "tokenizer": None}
+    if callable(getattr(module, "get_config_dict", None)):
+        found["configuration"] = module.get_config_dict()
+    config = getattr(getattr(module, "auto_model", None), "config", None)
+    if config is not None:
+        found["transformer"] = _without(config.to_dict(), WITHOUT_EFFECT)
+    tokenizer = getattr(module, "tokenizer", None)
+    if tokenizer is not None:
+        found["tokenizer"] = _tokenizer(tokenizer)
+    return found
+
+
+def _tokenizer(tokenizer: Any) -> dict[str, Any]:
+    backend = getattr(tokenizer, "backend_tokenizer", None)  # a slow tokenizer has none, and is refused elsewhere
+    return {
+        "rules": None if backend is None else _without(json.loads(backend.to_str()), CHANGED_BY_USE),
+        "special_tokens": {name: str(token) for name, token in getattr(tokenizer, "special_tokens_map", {}).items()},
+        "sides": [getattr(tokenizer, name, None) for name in ("padding_side", "truncation_side")],
+    }
+
+
+def _without(value: Any, names: tuple[str, ...]) -> Any:
+    """A configuration without some of its entries, at any depth."""
+    if isinstance(value, dict):
+        return {str(key): _without(each, names) for key, each in value.items() if key not in names}
+    return [_without(each, names) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _as_json(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, default=str).encode("utf-8", "surrogatepass")
+
+
+def _bytes(tensor: Tensor) -> Any:
+    """A tensor's values as they lie in memory; numpy does not know all of torch's types, but it knows bytes."""
+    flat = tensor.detach().contiguous().cpu().flatten()
+    return flat.view(torch.uint8).numpy() if flat.numel() else b""

@@ -1,0 +1,288 @@
+"""Model folders that want to run code, hold pickled objects, or are not what they say: refused, and nothing runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import whyalike
+from tests.families import LEFT, RIGHT, tiny_encoder, tiny_folder, tokenizer
+from whyalike.encoders import load
+from whyalike.encoders.fingerprint import fingerprint_of
+from whyalike.errors import BadInput, UnknownModel
+
+CODE = """
+from pathlib import Path
+Path({marker!r}).write_text("code of the model ran")
+from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+class HostileConfig(BertConfig):
+    model_type = "hostile"
+class HostileModel(BertModel):
+    config_class = HostileConfig
+class HostileTokenizer(PreTrainedTokenizerFast):
+    pass
+class HostileModule:
+    pass
+"""
+
+
+def change(path: Path, **fields: Any) -> None:
+    known = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps(known | fields))
+
+
+def hostile_config(folder: Path) -> None:
+    """The configuration, and with it the model, is made by the folder's own code."""
+    auto_map = {"AutoConfig": "hostile.HostileConfig", "AutoModel": "hostile.HostileModel"}
+    change(folder / "config.json", model_type="hostile", architectures=["HostileModel"], auto_map=auto_map)
+
+
+def hostile_tokenizer(folder: Path) -> None:
+    """The tokenizer is made by the folder's own code; the configuration is an ordinary one."""
+    auto_map = {"AutoTokenizer": [None, "hostile.HostileTokenizer"]}
+    change(folder / "tokenizer_config.json", tokenizer_class="HostileTokenizer", auto_map=auto_map)
+
+
+def hostile_module(folder: Path) -> None:
+    """A module after the transformer is made by the folder's own code, which also asks to be trusted."""
+    modules = json.loads((folder / "modules.json").read_text())
+    modules.append({"idx": len(modules), "name": "9", "path": "", "type": "hostile.HostileModule"})
+    (folder / "modules.json").write_text(json.dumps(modules))
+    trusted = {"trust_remote_code": True}
+    change(folder / "sentence_bert_config.json", model_args=trusted, config_args=trusted, processor_args=trusted)
+
+
+HOSTILE: dict[str, Callable[[Path], None]] = {
+    "config": hostile_config,
+    "tokenizer": hostile_tokenizer,
+    "module": hostile_module,
+}
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Path], Path]:
+    """A folder for each way to ask for one's code to be run, and the file that this code would write."""
+    place = tmp_path_factory.mktemp("hostile")
+    marker = place / "marker"
+    plain = tiny_folder(str(place / "tiny"))
+    folders = []
+    for name, make in HOSTILE.items():
+        folder = place / name
+        shutil.copytree(plain, folder)
+        (folder / "hostile.py").write_text(CODE.format(marker=str(marker)))
+        make(folder)
+        folders.append(folder)
+    return folders, marker
+
+
+def run_with_consent_on_stdin(code: str) -> str:
+    """What a script says that is offered a "y" for every question it may ask."""
+    environment = {**os.environ, "PYTHONPATH": "."}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], input="y\n" * 200, capture_output=True, text=True, env=environment, timeout=300
+    )
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    assert "Do you wish to run" not in ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def test_no_function_that_loads_a_model_asks_or_runs_its_code(hostile: tuple[list[Path], Path]) -> None:
+    folders, marker = hostile
+    code = f"""
+import sys
+import whyalike
+from whyalike.encoders.load import open_model
+from whyalike.errors import UnknownModel
+from whyalike.server.settings import Settings
+from whyalike.server.workshop import Workshop
+from whyalike.train.similarity import train_similarity
+ways = {{
+    "plain": whyalike.load_encoder,
+    "pooling": lambda folder: whyalike.load_encoder(folder, pooling="mean"),
+    "poolings": lambda folder: whyalike.load_encoder(folder, pooling=("cls", "mean"), similarity="dot"),
+    "training": open_model,
+    "similarity": lambda folder: train_similarity([("a", "b")], [0.5], folder + "-out", model=folder, progress=False),
+    "server": lambda folder: Workshop(Settings(models={{"it": folder}})).encoder("it"),
+}}
+for folder in {[str(folder) for folder in folders]!r}:
+    for name, way in ways.items():
+        try:
+            way(folder)
+        except UnknownModel as error:
+            print("refused", name, folder, error)
+        else:
+            print("taken", name, folder)
+print(len(sys.stdin.read().split()), "lines left")
+"""
+    said = run_with_consent_on_stdin(code)
+    assert not marker.exists()
+    assert "200 lines left" in said  # nothing was asked
+    taken = {tuple(line.split()[1:]) for line in said.splitlines() if line.startswith("taken")}
+    # What comes after the transformer is not read where a pooling is given, so there is nothing to refuse.
+    assert {(name, Path(folder).name) for name, folder in taken} == {("pooling", "module"), ("poolings", "module")}
+    assert said.count("refused") == 16
+    assert "trust_remote_code=True" in said
+
+
+def test_no_command_asks_or_runs_a_models_code(hostile: tuple[list[Path], Path], tmp_path: Path) -> None:
+    folders, marker = hostile
+    data = tmp_path / "pairs.csv"
+    data.write_text("left,right,score\nthe dog,a cat,0.5\na man,the child,0.25\n")
+    code = f"""
+import sys
+from whyalike.cli import main
+for number, folder in enumerate({[str(folder) for folder in folders[:2]]!r}):
+    out = f"{tmp_path}/out-{{number}}"
+    pair, table = ["the dog", "a cat"], ["--data", "{data}"]
+    for command in (
+        ["explain", *pair], ["explain", *pair, "--pooling", "mean"], ["compare", *pair, "--pooling", "cls"],
+        ["contrast", "a dog", *pair, "--pooling", "mean"], ["evaluate", "sts", *table, "--pooling", "mean"],
+        ["evaluate", "balance", *table], ["analyze", "models", *table, "--out", out],
+        ["train", "similarity", out, *table], ["train", "student", out, "--source", "{data}", "--target", "{data}"],
+    ):
+        sys.argv = ["whyalike", *command, "--model", folder]
+        try:
+            main()
+        except SystemExit as end:
+            print("exit", end.code, *command)
+print(len(sys.stdin.read().split()), "lines left")
+"""
+    said = run_with_consent_on_stdin(code)
+    assert not marker.exists()
+    assert said.count("exit 1") == 18, said
+    assert "200 lines left" in said
+
+
+class RunsWhenUnpickled:
+    """What a pickle can do to who reads it."""
+
+    def __reduce__(self) -> Any:
+        return os.system, ("true",)
+
+
+@pytest.mark.parametrize("options", [{}, {"pooling": "mean"}])
+def test_pickled_objects_are_not_loaded_and_it_says_what_to_do(tmp_path: Path, options: Any) -> None:
+    folder = Path(tiny_folder(str(tmp_path)))
+    (folder / "model.safetensors").unlink()
+    torch.save({"weight": RunsWhenUnpickled()}, folder / "pytorch_model.bin")
+    with pytest.raises(UnknownModel, match=r"has pickled weights .* are not loaded, since .* model.safetensors"):
+        whyalike.load_encoder(folder, **options)
+
+
+def test_a_damaged_model_is_refused_in_one_line(tmp_path: Path) -> None:
+    plain = tiny_folder(str(tmp_path))
+    for number, (name, content) in enumerate(
+        [("config.json", "[]"), ("config.json", "{"), ("modules.json", "[{}]"), ("tokenizer.json", "{}"),
+         ("model.safetensors", "x" * 99), ("1_Pooling/config.json", "7")]
+    ):  # fmt: skip
+        folder = tmp_path / f"damaged-{number}"
+        shutil.copytree(plain, folder)
+        (folder / name).write_text(content)
+        with pytest.raises(UnknownModel, match="could not be loaded"):
+            whyalike.load_encoder(folder)
+
+
+def test_an_empty_name_and_an_unknown_device_are_refused(tmp_path: Path) -> None:
+    for name in ("", "  "):
+        with pytest.raises(BadInput, match="The model's name is empty. Give a Hugging Face name or a path"):
+            whyalike.load_encoder(name)
+    for device in ("warp", "cuda:99", "cpu:x"):
+        with pytest.raises(BadInput, match=f"The device '{device}' cannot be used: .* Expected cpu"):
+            whyalike.load_encoder(device=device)
+
+
+def embedded_copy(place: Path) -> Path:
+    original = load.embedded_folder()
+    assert original is not None
+    return Path(shutil.copytree(original, place / "model"))
+
+
+def swap_words(path: Path) -> None:
+    """Two words trade places in a vocabulary: other embeddings, with the weights as they were."""
+    content = path.read_text(encoding="utf-8")
+    path.write_text(content.replace('"guitar":', '"#":').replace('"music":', '"guitar":').replace('"#":', '"music":'))
+
+
+def test_the_embedded_model_is_refused_when_any_file_that_counts_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = embedded_copy(tmp_path)
+    monkeypatch.setattr(load, "embedded_folder", lambda: folder)
+    (folder / "README.md").write_text("other words about the model")
+    assert load.default_folder() == str(folder)
+    for name in (name for name in load.DEFAULT_SHA256 if name != "model.safetensors"):
+        content = (folder / name).read_bytes()
+        (folder / name).write_bytes(content + b" ")
+        with pytest.raises(UnknownModel, match=rf"{name} has SHA-256 \w+…; expected \w+…. Install"):
+            load.default_folder()
+        (folder / name).unlink()
+        with pytest.raises(UnknownModel, match=rf"{name} is missing"):
+            load.default_folder()
+        (folder / name).write_bytes(content)
+    (folder / "adapter_config.json").write_text("{}")
+    with pytest.raises(UnknownModel, match="adapter_config.json is no file of the embedded model"):
+        load.default_folder()
+
+
+def test_another_tokenizer_is_another_model(tmp_path: Path) -> None:
+    folder = embedded_copy(tmp_path)
+    known = whyalike.load_encoder(folder)
+    swap_words(folder / "tokenizer.json")
+    tampered = whyalike.load_encoder(folder)
+    scores = [
+        whyalike.explain("A man plays guitar.", "Someone makes music.", encoder=each).score
+        for each in (known, tampered)
+    ]
+    assert abs(scores[0] - scores[1]) > 0.01
+    assert known.record.fingerprint != tampered.record.fingerprint
+
+
+CHANGES: dict[str, Callable[[Path], None]] = {
+    "tokenizer": lambda folder: swap(folder / "tokenizer.json", '"lowercase":true', '"lowercase":false'),
+    "length": lambda folder: change(folder / "sentence_bert_config.json", max_seq_length=24),
+    "pooling": lambda folder: change(folder / "1_Pooling/config.json", pooling_mode="cls"),
+    "transformer": lambda folder: change(folder / "config.json", layer_norm_eps=1e-3),
+    "prompts": lambda folder: change(folder / "config_sentence_transformers.json", prompts={"query": "find: "}),
+    "modules": lambda folder: (
+        (folder / "modules.json").write_text(
+            json.dumps([each for each in json.loads((folder / "modules.json").read_text()) if each["idx"] != 2])
+        )
+        and None
+    ),
+}
+
+
+def swap(path: Path, old: str, new: str) -> None:
+    content = path.read_text().replace(": ", ":")
+    assert old in content
+    path.write_text(content.replace(old, new))
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_fingerprint_covers_all_that_affects_an_embedding(tmp_path: Path, name: str) -> None:
+    folder = Path(tiny_folder(str(tmp_path), normalize=True))
+    before = whyalike.load_encoder(folder).record.fingerprint
+    assert whyalike.load_encoder(folder).record.fingerprint == before
+    CHANGES[name](folder)
+    assert whyalike.load_encoder(folder).record.fingerprint != before
+
+
+def test_a_fingerprint_covers_every_weight_and_is_not_changed_by_use() -> None:
+    encoder = tiny_encoder("bert", dtype=torch.float32)
+    before = fingerprint_of(encoder.model)
+    whyalike.explain(LEFT, RIGHT + " " + LEFT, encoder=encoder, truncate=True)
+    encoder.embed([LEFT, RIGHT])
+    tokenizer()([LEFT, RIGHT], padding=True, truncation=True, max_length=5)
+    assert fingerprint_of(encoder.model) == before
+    with torch.no_grad():
+        encoder.model[0].auto_model.encoder.layer[1].output.dense.weight[3, 5] += 1e-3
+    assert fingerprint_of(encoder.model) != before
