@@ -314,3 +314,8 @@ def test_what_is_kept_is_bounded_by_all_it_holds(encoder: whyalike.Encoder) -> N
 def test_settings_that_make_no_sense_are_refused(options: Any) -> None:
     with pytest.raises(whyalike.errors.BadInput):
         Settings(**options)
+
+
+def test_a_model_without_a_name_is_refused_before_the_server_starts() -> None:
+    with pytest.raises(whyalike.errors.BadInput, match="A model's name is empty"):
+        Settings(models={"": ""})

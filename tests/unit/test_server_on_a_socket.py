@@ -86,6 +86,47 @@ def test_many_silent_connections_leave_the_server_free(impatient: int) -> None:
             line.close()
 
 
+BODY = b'{"left": "a man", "right": "a dog"}'
+CHUNKS = b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY)
+
+
+def test_a_body_of_two_lengths_is_refused_at_once_and_the_connection_ends(impatient: int) -> None:
+    # Before, it was taken as chunked, and so waited for as long as the model took to load.
+    start = time.monotonic()
+    heard = talk(impatient, [HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKS], 0.0)
+    assert heard.startswith(b"HTTP/1.1 400")
+    assert heard.count(b"HTTP/1.1") == 1
+    assert json.loads(heard.rsplit(b"\r\n\r\n", 1)[1])["error"]["type"] == "AmbiguousLength"
+    assert time.monotonic() - start < SECONDS
+
+
+STRANGE_HOSTS = [
+    "[",
+    "[::1",
+    "[::1]evil.com",
+    "[::1]:x",
+    "127.0.0.1:x",
+    "127.0.0.1:",
+    "127.0.0.1:80:80",
+    ":80",
+    "]",
+    "[]",
+    "",
+]
+
+
+@pytest.mark.parametrize("host", STRANGE_HOSTS)
+def test_a_host_that_is_none_is_refused(impatient: int, host: str) -> None:
+    request = b"GET /healthz HTTP/1.1\r\nConnection: close\r\nHost: %s\r\n\r\n" % host.encode()
+    assert b"HTTP/1.1 421" in talk(impatient, [request], 0.0)
+
+
+@pytest.mark.parametrize("host", ["[::1]", "[::1]:8000", "127.0.0.1:8000", "LOCALHOST", "localhost:65535"])
+def test_a_host_of_loopback_is_answered(impatient: int, host: str) -> None:
+    request = b"GET /healthz HTTP/1.1\r\nConnection: close\r\nHost: %s\r\n\r\n" % host.encode()
+    assert b"HTTP/1.1 200" in talk(impatient, [request], 0.0)
+
+
 @pytest.fixture(scope="module")
 def patient() -> Iterator[int]:
     with serving(create_app(), Settings()) as port:

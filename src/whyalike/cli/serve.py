@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from whyalike.server.settings import Settings
 
 Host = Annotated[str, typer.Option(help="Where to listen. Anything but loopback lets others in: set a token then.")]
-Port = Annotated[int, typer.Option(help="The port.")]
+Port = Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65535)]
 Token = Annotated[str | None, typer.Option(envvar="WHYALIKE_TOKEN", help="Requests to the API need this bearer token.")]
 
 

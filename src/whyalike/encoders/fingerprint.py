@@ -44,7 +44,12 @@ def _settings(model: SentenceTransformer) -> dict[str, Any]:
 
 def _module(module: Any) -> dict[str, Any]:
     """A module's class and configuration; of a transformer also those of its model and its tokenizer."""
-    found: dict[str, Any] = {"class": type(module).__name__, "configuration": None, "transformer": None, "tokenizer": None}
+    found: dict[str, Any] = {
+        "class": type(module).__name__,
+        "configuration": None,
+        "transformer": None,
+        "tokenizer": None,
+    }
     if callable(getattr(module, "get_config_dict", None)):
         found["configuration"] = module.get_config_dict()
     config = getattr(getattr(module, "auto_model", None), "config", None)

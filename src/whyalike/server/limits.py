@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
@@ -26,6 +27,9 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
+HOST = re.compile(
+    r"(?P<name>\[[0-9a-f:.]+\]|[^\s:\[\]]+)(:\d{1,5})?", re.ASCII | re.IGNORECASE
+)  # RFC 9110, section 7.2
 OPEN = (
     "/healthz",
     "/api",
@@ -52,6 +56,7 @@ class Limits:
             await self.app(scope, receive, send)
             return
         try:
+            _check_framing(scope)
             self._check_host(scope)
             self._check_token(scope)
             body = await self._body(scope, receive)
@@ -79,8 +84,9 @@ class Limits:
         if self.settings.hosts is None:
             return
         host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
-        name = host[: host.index("]") + 1] if host.startswith("[") else host.rsplit(":", 1)[0]
-        if name not in self.settings.hosts:
+        parsed = HOST.fullmatch(host)
+        name = host if parsed is None else parsed["name"]
+        if parsed is None or name.lower() not in self.settings.hosts:
             raise Refused(
                 421, "WrongHost", f"This server does not answer to {name!r}. Expected {', '.join(self.settings.hosts)}."
             )
@@ -116,6 +122,15 @@ class Limits:
             raise Refused(408, "TooSlow", f"The request was not sent within {seconds:g} seconds.") from error
 
 
+def _check_framing(scope: MutableMapping[str, Any]) -> None:
+    """Two statements of how long a body is: whoever stands before this server may believe the other one (RFC 9112, 6.1)."""
+    names = [name for name, _ in scope["headers"]]
+    if b"transfer-encoding" in names and b"content-length" in names:
+        raise Refused(
+            400, "AmbiguousLength", "The request has both Content-Length and Transfer-Encoding. Send one of them."
+        )
+
+
 def _headers() -> list[tuple[bytes, bytes]]:
     return [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 
@@ -124,6 +139,8 @@ def refusal(refused: Refused) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
     """A refusal as status, headers and body."""
     body = json.dumps({"error": {"type": refused.kind, "message": str(refused)}}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *_headers()]
+    if refused.status == 400:  # where the next request would begin is not known
+        headers.append((b"connection", b"close"))
     if refused.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     return refused.status, headers, body

@@ -28,6 +28,8 @@ class Settings:
     def __post_init__(self) -> None:
         if not self.models:
             raise BadInput("A server needs at least one model.")
+        if not all(name.strip() for name in self.models):
+            raise BadInput("A model's name is empty. Give a Hugging Face name or a path with --model, or leave it out.")
         for name in ("max_characters", "max_body", "max_seconds", "max_waiting", "max_connections"):
             if getattr(self, name) <= 0:
                 raise BadInput(f"{name} should be above 0; got {getattr(self, name)!r}.")
