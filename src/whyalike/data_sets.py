@@ -7,7 +7,6 @@ A file is CSV, TSV, JSON lines or Parquet, by its ending. A data set is looked f
 from __future__ import annotations
 
 import csv
-import json
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from whyalike.errors import BadInput, MissingExtra, unknown
+from whyalike.untrusted import is_file, is_unicode, parse_json
 
 Row = dict[str, Any]
 
@@ -107,9 +107,9 @@ def read_table(
     parts = str(source).split("+")
     if len(parts) > 1 and all(part in DATA_SETS for part in parts):
         return _joined(str(source), [read_table(part, needed, columns) for part in parts])
-    known = DATA_SETS.get(str(source)) if not Path(source).is_file() else None
+    known = DATA_SETS.get(str(source)) if not is_file(Path(source)) else None
     path = data_folder(known.file) if known else Path(source)
-    if not path.is_file():
+    if not is_file(path):
         raise unknown("file or data set", str(source), DATA_SETS)
     called = {name: name for name in needed} | dict(known.columns if known else {}) | dict(columns or {})
     rows, numbers, dropped = [], [], 0
@@ -121,7 +121,7 @@ def read_table(
         if missing:
             have = ", ".join(map(repr, row)) or "none"
             raise BadInput(
-                f"{path.name} has no column {missing[0]!r} (row {number} has {have}). Name it, as in {needed[0]}=COLUMN."
+                f"{path.name} has no column {missing[0]!r} (row {number} has {have:.300}). Name it, as in {needed[0]}=COLUMN."
             )
         rows.append({name: _value(name, row[called[name]], path, number) for name in needed})
         numbers.append(number)
@@ -152,7 +152,7 @@ def read_scored_pairs(
         if not lowest <= row["score"] <= highest:
             raise BadInput(
                 f"Row {number} of {table.name} has the score {row['score']:g}; expected {lowest:g} to {highest:g}. "
-                "Give the range of your scores, or mend the row."
+                "Give the range of your scores, or fix the row."
             )
     pairs = [(row["left"], row["right"]) for row in table.rows]
     return pairs, [(row["score"] - lowest) / (highest - lowest) for row in table.rows]
@@ -164,7 +164,7 @@ def has_scores(source: str | os.PathLike[str]) -> bool:
     if all(part in DATA_SETS for part in parts):
         return all("score" in DATA_SETS[part].columns for part in parts)
     path = Path(source)
-    if not path.is_file():
+    if not is_file(path):
         raise unknown("file or data set", str(source), DATA_SETS)
     first = next(_numbered(path, DataSet("", {})), (0, {}))[1]
     return "score" in first
@@ -199,17 +199,26 @@ def _value(name: str, value: Any, path: Path, number: int) -> Any:
     if name == "score":
         try:
             score = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             score = math.nan
-        if not math.isfinite(score):
+        if isinstance(value, bool) or not math.isfinite(score):
             raise BadInput(
-                f"Row {number} of {path.name} has the score {value!r}; expected a number. Mend or drop the row."
+                f"Row {number} of {path.name} has the score {value!r:.60}; expected a number. Fix or drop the row."
             )
         return score
-    text = "" if value is None or (isinstance(value, float) and math.isnan(value)) else str(value)
+    text = "" if value is None or (isinstance(value, float) and math.isnan(value)) else _as_text(value)
+    if text is None or not is_unicode(text):
+        raise BadInput(
+            f"Row {number} of {path.name} has {value!r:.60} as {name!r}; expected a text. Fix or drop the row."
+        )
     if not text.strip():
-        raise BadInput(f"Row {number} of {path.name} has an empty {name!r}; expected a text. Mend or drop the row.")
+        raise BadInput(f"Row {number} of {path.name} has an empty {name!r}; expected a text. Fix or drop the row.")
     return text
+
+
+def _as_text(value: Any) -> str | None:
+    """A text, or a number written as one; anything else (a list, an object, bytes) is no text."""
+    return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
 
 
 def data_folder(file: str) -> Path:
@@ -217,7 +226,7 @@ def data_folder(file: str) -> Path:
     folders = [Path(os.environ["WHYALIKE_DATA"])] if "WHYALIKE_DATA" in os.environ else []
     folders.append(Path.cwd().parent / "shared" / "data")
     for folder in folders:
-        if (folder / file).is_file():
+        if is_file(folder / file):
             return folder / file
     raise BadInput(
         f"The data set's file {file!r} was not found under {' or '.join(map(str, folders))}. "
@@ -236,8 +245,10 @@ def _numbered(path: Path, form: DataSet) -> Iterator[tuple[int, Row]]:
             return
         except csv.Error as error:
             raise BadInput(
-                f"Row {number} of {path.name} is not well-formed: {error}. Mend its quotation marks."
+                f"Row {number} of {path.name} is not well-formed: {error}. Fix its quotation marks."
             ) from error
+        except OSError as error:
+            raise BadInput(f"{path} cannot be read: {error.strerror}. Give a file that can be read.") from error
         except UnicodeDecodeError as error:
             raise BadInput(f"{path.name} is not UTF-8 (near row {number}). Save it as UTF-8.") from error
         yield number, row
@@ -255,7 +266,11 @@ def _rows(path: Path, form: DataSet) -> Iterator[Row]:
         elif path.suffix in (".csv", ".tsv", ".txt"):
             delimiter = "," if path.suffix == ".csv" else "\t"
             quotes: Any = csv.QUOTE_MINIMAL if form.quoted else csv.QUOTE_NONE
-            for row in csv.DictReader(lines, fieldnames=form.header, delimiter=delimiter, quoting=quotes, strict=True):
+            reader = csv.DictReader(lines, fieldnames=form.header, delimiter=delimiter, quoting=quotes, strict=True)
+            names = list(reader.fieldnames or ())
+            if twice := next((name for name in names if name and names.count(name) > 1), None):
+                raise BadInput(f"{path.name} has two columns called {twice!r:.60}. Rename one of them.")
+            for row in reader:
                 if any(cell.strip() for cell in row.pop(None, ())):
                     raise csv.Error("it has more cells than there are columns")
                 yield row
@@ -265,8 +280,8 @@ def _rows(path: Path, form: DataSet) -> Iterator[Row]:
 
 def _json(line: str, path: Path, number: int) -> Row:
     try:
-        row = json.loads(line)
-    except json.JSONDecodeError as error:
+        row = parse_json(line)
+    except ValueError as error:
         raise BadInput(f"Line {number} of {path.name} is not JSON: {error}. Expected one object per line.") from error
     if not isinstance(row, dict):
         raise BadInput(f"Line {number} of {path.name} is {type(row).__name__}; expected one object per line.")
@@ -281,5 +296,7 @@ def _parquet(path: Path) -> Iterator[Row]:
     try:
         for batch in pyarrow.parquet.ParquetFile(path).iter_batches():
             yield from batch.to_pylist()
-    except (pyarrow.ArrowException, OSError) as error:
-        raise BadInput(f"{path.name} is no whole Parquet file ({error}). Write it anew.") from error
+    except UnicodeDecodeError:
+        raise
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
+        raise BadInput(f"{path.name} is not a whole Parquet file ({error}). Write it again.") from error

@@ -13,7 +13,9 @@
     │   └── UnsupportedModel found, but cannot be explained honestly
     ├── FileError
     │   ├── DamagedFile
-    │   └── UnknownVersion
+    │   ├── UnknownVersion
+    │   ├── CannotWrite     a full disk, a folder without permission
+    │   └── FolderInUse     another process works in it
     └── MissingExtra        an optional library is not installed
 """
 
@@ -68,6 +70,14 @@ class DamagedFile(FileError):
 
 class UnknownVersion(FileError):
     """A whyalike file of a version this release does not read."""
+
+
+class CannotWrite(FileError):
+    """The system refused to write a file."""
+
+
+class FolderInUse(FileError):
+    """Another process works in the folder of a run."""
 
 
 class MissingExtra(WhyalikeError, ImportError):

@@ -8,6 +8,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from whyalike.untrusted import Fields
+
 
 class Match(NamedTuple):
     """Two words that are each other's most similar, seen from at least one side. Indices are those of the word units."""
@@ -58,19 +60,34 @@ class Matching:
 
     def to_dict(self) -> dict[str, Any]:
         saliency = {"left_saliency": self.left_saliency.tolist(), "right_saliency": self.right_saliency.tolist()}
-        return {**asdict(self), **saliency, "matches": [match._asdict() for match in self.matches]}
+        matches = [match._asdict() for match in self.matches]
+        return {**asdict(self), **saliency, "centroids": list(self.centroids), "matches": matches}
 
     @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> Matching:
+    def from_dict(cls, given: Fields) -> Matching:
+        """The inverse of `to_dict`. Raises ValueError for anything that is not a matching."""
+        left, right = (given.numbers(name, len(given.list(name))) for name in ("left_saliency", "right_saliency"))
         found = cls(
-            left_saliency=np.asarray(fields["left_saliency"], dtype=np.float64),
-            right_saliency=np.asarray(fields["right_saliency"], dtype=np.float64),
-            matches=tuple(Match(**match) for match in fields["matches"]),
-            centroids=tuple(map(float, fields["centroids"])),
-            kept=int(fields["kept"]),
-            similarity=float(fields["similarity"]),
+            left_saliency=left,
+            right_saliency=right,
+            matches=tuple(_match(Fields(each, f"match {n}")) for n, each in enumerate(given.list("matches"), 1)),
+            centroids=tuple(given.numbers("centroids", len(given.list("centroids"))).tolist()),
+            kept=given.whole("kept"),
+            similarity=given.number("similarity"),
         )
-        sizes = len(found.left_saliency), len(found.right_saliency)
-        if any(not 0 <= at < size for m in found.matches for at, size in zip(m[2:4], sizes, strict=True)):
-            raise ValueError(f"a match lies outside the {sizes[0]} and {sizes[1]} words with a saliency")
+        if any(match.left_index >= len(left) or match.right_index >= len(right) for match in found.matches):
+            raise ValueError(f"a match lies outside the {len(left)} and {len(right)} words with a saliency")
         return found
+
+
+def _match(given: Fields) -> Match:
+    return Match(
+        left=given.text("left"),
+        right=given.text("right"),
+        left_index=given.whole("left_index"),
+        right_index=given.whole("right_index"),
+        similarity=given.number("similarity"),
+        score=given.number("score"),
+        cluster=given.whole("cluster"),
+        found_from=given.choice("found_from", ("left", "right", "both")),
+    )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from whyalike.errors import BadInput, unknown
+from whyalike.untrusted import Fields
 
 Unit = Literal["token", "word", "sentence"]
 Kind = Literal["text", "prompt", "special"]
@@ -87,23 +88,27 @@ class Side:
         }
 
     @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> Side:
-        count = len(fields["tokens"])
-        if (
-            fields["unit"] not in UNITS
-            or len(fields["kinds"]) != count
-            or not set(fields["kinds"]) <= set(get_args(Kind))
-        ):
-            raise ValueError(f"unit {fields['unit']!r} or kinds {fields['kinds']!r} do not fit {count} tokens")
+    def from_dict(cls, given: Fields) -> Side:
+        """The inverse of `to_dict`. Raises ValueError for anything that is not a side."""
+        text, tokens = given.text("text"), given.texts("tokens")
+        count = len(tokens)
+        kinds, offsets = given.texts("kinds"), given.wholes("offsets", count, 2)
+        if len(kinds) != count or not set(kinds) <= set(get_args(Kind)):
+            raise ValueError(f"the kinds of {given.name} do not fit its {count} tokens: {kinds!r:.60}")
+        if ((offsets[:, 0] < 0) | (offsets[:, 1] < offsets[:, 0]) | (offsets[:, 1] > len(text))).any():
+            raise ValueError(f"an offset of {given.name} lies outside its text of {len(text)} characters")
+        word_of, sentence_of = (given.wholes(name, count) for name in ("word_of", "sentence_of"))
+        if (word_of < -1).any() or (sentence_of < -1).any():
+            raise ValueError(f"a word or a sentence of {given.name} has a number below -1")
         return cls(
-            text=str(fields["text"]),
-            unit=fields["unit"],
-            tokens=tuple(map(str, fields["tokens"])),
-            kinds=tuple(fields["kinds"]),
-            offsets=np.asarray(fields["offsets"], dtype=np.int64).reshape(count, 2),
-            word_of=np.asarray(fields["word_of"], dtype=np.int64).reshape(count),
-            sentence_of=np.asarray(fields["sentence_of"], dtype=np.int64).reshape(count),
-            cut=int(fields["cut"]),
+            text=text,
+            unit=given.choice("unit", UNITS),
+            tokens=tokens,
+            kinds=cast("tuple[Kind, ...]", kinds),
+            offsets=offsets,
+            word_of=word_of,
+            sentence_of=sentence_of,
+            cut=given.whole("cut"),
         )
 
 

@@ -13,6 +13,8 @@ from jaxtyping import Float
 
 from whyalike.errors import BadInput
 from whyalike.sides import Side
+from whyalike.untrusted import Fields, parse_json, read_text
+from whyalike.whole_files import write_text
 
 Span = tuple[int, int]
 
@@ -50,24 +52,29 @@ def _units(side: Side, span: Span) -> list[int]:
 
 def write_truth(truths: Sequence[Truth], path: Path) -> None:
     lines = [json.dumps(truth._asdict()) for truth in truths]
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    write_text(path, "".join(f"{line}\n" for line in lines))
 
 
 def read_truth(path: str | os.PathLike[str]) -> list[Truth]:
     """What `train_nouns` keeps beside a model."""
     found = []
-    try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{Path(path).name} is not UTF-8. Save it as UTF-8.") from error
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if not line.strip():
+            continue
         try:
-            row = json.loads(line)
-            matches = tuple((tuple(one), tuple(other)) for one, other in row["matches"])
-            found.append(Truth(row["left"], row["right"], matches))
-        except (ValueError, TypeError, KeyError) as error:
+            found.append(_truth(Fields(parse_json(line))))
+        except ValueError as error:
             raise BadInput(
-                f"Line {number} of {Path(path).name} is no truth. Expected JSON with left, right and matches, as in the "
-                "truth-*.jsonl that `whyalike train nouns` writes."
+                f"Line {number} of {Path(path).name} is no truth: {error}. Expected JSON with left, right and matches, as in "
+                "the truth-*.jsonl that `whyalike train nouns` writes."
             ) from error
     return found
+
+
+def _truth(given: Fields) -> Truth:
+    left, right = given.text("left"), given.text("right")
+    spans = given.wholes("matches", len(given.list("matches")), 2, 2)
+    ends = np.array([len(left), len(right)])
+    if ((spans[..., 0] < 0) | (spans[..., 0] >= spans[..., 1]) | (spans[..., 1] > ends)).any():
+        raise ValueError(f"a match lies outside its texts of {len(left)} and {len(right)} characters")
+    return Truth(left, right, tuple(((a, b), (c, d)) for (a, b), (c, d) in spans.tolist()))

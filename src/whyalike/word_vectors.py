@@ -14,6 +14,7 @@ from jaxtyping import Float
 from tqdm import tqdm
 
 from whyalike.errors import BadInput, DamagedFile, MissingExtra, UnknownModel
+from whyalike.untrusted import is_file
 
 Vector = Float[np.ndarray, "space"]
 
@@ -37,7 +38,7 @@ def load_word_vectors(source: str | os.PathLike[str] | Mapping[str, Vector]) -> 
     if isinstance(source, Mapping):
         return _from_mapping("given vectors", source)
     path = Path(source)
-    if path.is_file():
+    if is_file(path):
         return _from_mapping(path.name, _read(path))
     return _from_spacy(str(source))
 
@@ -49,7 +50,7 @@ def _from_mapping(name: str, vectors: Mapping[str, Vector]) -> WordVectors:
     for word, vector in vectors.items():
         if np.shape(vector) != (width,) or not np.isfinite(vector).all():
             raise BadInput(
-                f"The vector of {word!r} should be {width} finite numbers as the first one is; got {vector!r:.60}."
+                f"The vector of {word!r:.60} should be {width} finite numbers as the first one is; got {vector!r:.60}."
             )
     return WordVectors(name, width, lambda word: _either_case(vectors.get, word))
 
@@ -73,13 +74,14 @@ def _read(path: Path) -> dict[str, Vector]:
                     continue  # the first line may say how many words and how wide
                 if not line.strip():
                     continue
-                found[word] = np.array(numbers, dtype=np.float32)
+                with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
+                    found[word] = np.array(numbers, dtype=np.float32)
                 width = width or len(numbers)
                 if len(numbers) != width or not width:
                     raise ValueError(f"it has {len(numbers)} numbers, the lines before it {width}")
     except (ValueError, OSError, EOFError, zlib.error) as error:
         raise DamagedFile(
-            f"{path}, line {number}, is no word vector as text: {error}. Expected a word and its numbers on each line."
+            f"{path}, line {number}, is not a word vector as text: {error!s:.100}. Expected a word and its numbers per line."
         ) from error
     return found
 
@@ -93,7 +95,7 @@ def _from_spacy(name: str) -> WordVectors:
         vocabulary = spacy.load(name).vocab
     except OSError as error:
         raise UnknownModel(
-            f"Word vectors {name!r}: there is neither such a file nor such a spaCy pipeline. "
+            f"Word vectors {name!r:.200}: there is neither such a file nor such a spaCy pipeline. "
             "Give the path of a text file of vectors, or install the pipeline first."
         ) from error
     if not vocabulary.vectors.shape[1]:

@@ -212,7 +212,7 @@ def test_word_vectors_come_from_text_files_and_spacy_pipelines(tmp_path: Path) -
 def test_bad_word_vectors_are_refused(tmp_path: Path) -> None:
     torn = tmp_path / "torn.txt"
     torn.write_text("man 1 0 2\ndog 0.5\n")
-    with pytest.raises(whyalike.errors.DamagedFile, match="line 2, is no word vector as text: it has 1 numbers"):
+    with pytest.raises(whyalike.errors.DamagedFile, match="line 2, is not a word vector as text: it has 1 numbers"):
         whyalike.load_word_vectors(torn)
     (tmp_path / "torn.gz").write_bytes(b"\x1f\x8b nothing of the kind")
     with pytest.raises(whyalike.errors.DamagedFile, match=r"torn.gz, line 0"):
@@ -222,7 +222,7 @@ def test_bad_word_vectors_are_refused(tmp_path: Path) -> None:
     with pytest.raises(whyalike.errors.BadInput, match="The corpus has no text"):
         whyalike.TfidfVectors.fit([], {"man": np.ones(2)})
     torn.write_text("this is prose\n")
-    with pytest.raises(whyalike.errors.DamagedFile, match="line 1, is no word vector as text"):
+    with pytest.raises(whyalike.errors.DamagedFile, match="line 1, is not a word vector as text"):
         whyalike.load_word_vectors(torn)
     with pytest.raises(whyalike.errors.UnknownModel, match="neither such a file nor such a spaCy pipeline"):
         whyalike.load_word_vectors("no_such_pipeline_anywhere")

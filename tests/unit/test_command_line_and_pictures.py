@@ -77,7 +77,7 @@ def test_methods_and_models_are_listed() -> None:
         (("explain", "a", "b", "--method", "magic"), 1, "There is no method 'magic'. Known: bilrp"),
         (("explain", "a", "b", "--layer", "7"), 1, "There is no layer 7 in 'all-MiniLM-L6-v2'"),
         (("explain", "a", "b", "--model", "./nowhere"), 1, "there is no folder './nowhere'"),
-        (("explain", "@nowhere.txt", "b"), 1, "The file 'nowhere.txt' could not be read"),
+        (("explain", "@nowhere.txt", "b"), 1, "nowhere.txt cannot be read"),
         (("explain", "-", "-"), 1, "Only one of the texts can come from standard input"),
         (("explain", "word " * 300, "b"), 1, "reads at most 256. Shorten it, or pass truncate=True"),
         (("explain", "a", "b", "--prompts", "x"), 1, "--prompts takes two names"),

@@ -47,7 +47,7 @@ def test_every_format_gives_the_same_rows(ending: str, tmp_path: Path) -> None:
         ({"left": ""}, "Row 2 of pairs.jsonl has an empty 'left'"),
         ({"right": None}, "Row 2 of pairs.jsonl has an empty 'right'"),
         ({"score": "high"}, "Row 2 of pairs.jsonl has the score 'high'"),
-        ({"score": float("nan")}, "Row 2 of pairs.jsonl has the score nan"),
+        ({"score": float("nan")}, "Line 2 of pairs.jsonl is not JSON: NaN is not a number"),
         ({"score": 7}, "has the score 7; expected 0 to 5"),
     ],
 )
@@ -76,7 +76,7 @@ def test_a_file_that_is_no_table_is_refused(tmp_path: Path) -> None:
         ("b.jsonl", "[1]", "is list; expected one object"),
         ("c.csv", "left,right,score\n", "has no rows"),
         ("d.xlsx", "x", "ends in '.xlsx'"),
-        ("e.parquet", "", "is no whole Parquet file"),
+        ("e.parquet", "", "is not a whole Parquet file"),
         (
             "f.csv",
             "left,right,score\na,b,1\na man, a plan,b,1\n",

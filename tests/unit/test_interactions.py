@@ -171,7 +171,7 @@ def test_labels_are_from_zero_to_one(encoder: whyalike.Encoder, tmp_path: Path) 
 
 def test_what_a_kill_leaves_behind_does_no_harm(study: Study, encoder: whyalike.Encoder, tmp_path: Path) -> None:
     (tmp_path / "study/interactions-0").mkdir(parents=True)
-    (tmp_path / "study/interactions-0/asked.json.123.part").write_text("{")
+    (tmp_path / "study/interactions-0/asked.json.123.whyalike-part").write_text("{")
     table = study.tables()["tiny"]
     whole = table.words.collect()
     next(table.folder.glob("words-*")).unlink()

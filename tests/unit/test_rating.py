@@ -148,10 +148,15 @@ def test_what_is_no_answer_is_refused(study: Study, tmp_path: Path) -> None:
     assert not (study.folder / ANSWERS).exists()
     with pytest.raises(BadInput, match="holds no study"):
         Study(tmp_path)
-    (tmp_path / "file").write_text("")
-    for taken in (study.folder, tmp_path / "file"):
-        with pytest.raises(BadInput, match="is not an empty folder"):
-            prepare(cases_of(PAIRS), taken, encoder=tiny_encoder(), subjects=METHODS)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file").write_text("")
+    for taken, message in (
+        (study.folder, "asked for differently: subjects was"),
+        (tmp_path / "other", "holds something else"),
+        (tmp_path / "other" / "file", "is a file; expected a folder"),
+    ):
+        with pytest.raises(BadInput, match=message):
+            prepare(cases_of(PAIRS), taken, encoder=tiny_encoder(), subjects=METHODS[:2])
     with pytest.raises(BadInput, match="have the same name"):
         prepare(cases_of(PAIRS), tmp_path / "new", encoder=tiny_encoder(), subjects=["random", "random"])
     with pytest.raises(BadInput, match="at least one pair"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,11 @@ from whyalike.analysis.annotate import Tagged
 from whyalike.cli import app
 from whyalike.encoders.load import open_model
 from whyalike.encoders.modules import QKVPooling, Shift
-from whyalike.errors import BadInput, UnknownName
+from whyalike.errors import BadInput, DamagedFile, UnknownName
 from whyalike.train import catalog, losses, nouns, similarity, student
-from whyalike.train.trainer import CHECKPOINTS, Settings, Trained, load_record
+from whyalike.train.trainer import CHECKPOINTS, RECORD, Settings, Trained, load_record
 from whyalike.truth import Truth, read_truth, write_truth
+from whyalike.whole_files import PART
 
 SUBJECTS, VERBS, PLACES = (
     ("man", "woman", "child", "dog", "cat"),
@@ -123,8 +125,40 @@ def test_a_killed_run_ends_as_if_it_had_not_been(kind: str, folder: str, tmp_pat
     one, other = (open_model(tmp_path / name).state_dict() for name in ("whole", "killed"))
     for name, tensor in one.items():
         assert torch.equal(tensor, other[name]), name
+    records = [(tmp_path / name / RECORD).read_bytes() for name in ("whole", "killed")]
+    assert records[0] == records[1]
+
+
+def test_a_training_that_was_saved_is_complete(folder: str, tmp_path: Path) -> None:
+    """Whether it was killed while it cleared up, or not at all."""
+    out = tmp_path / "out"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("whyalike.train.trainer._clear_up", lambda folder: sys.exit(9))
+        with pytest.raises(SystemExit):
+            train("tuned", folder, out)
+    assert (out / CHECKPOINTS).is_dir()
+    for _ in range(2):
+        again = train("tuned", folder, out, resume=True)
+        assert again.was_complete
+        assert again.losses == load_record(out).losses
+        assert not (out / CHECKPOINTS).exists()
+    with pytest.raises(BadInput, match="holds a finished training"):
+        train("tuned", folder, out)
+    with pytest.raises(BadInput, match="was asked for differently: settings"):
+        train("tuned", folder, out, replace(QUICK, seed=1), resume=True)
+    (out / RECORD).write_text("[1e999]")
+    with pytest.raises(DamagedFile, match="training.json is damaged"):
+        train("tuned", folder, out, resume=True)
+
+
+def test_a_training_killed_while_it_wrote_its_request_begins_again(folder: str, tmp_path: Path) -> None:
+    (tmp_path / "out" / CHECKPOINTS).mkdir(parents=True)
+    (tmp_path / "out" / CHECKPOINTS / f"asked.json.1{PART}").write_text('{"ki')
+    assert train("tuned", folder, tmp_path / "out", resume=True).losses
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("mine")
     with pytest.raises(BadInput, match="is no unfinished training"):
-        train(kind, folder, tmp_path / "whole", resume=True)
+        train("tuned", folder, tmp_path / "other", resume=True)
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "mpnet"])

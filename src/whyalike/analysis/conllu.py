@@ -9,19 +9,17 @@ from pathlib import Path
 from whyalike.analysis.words import NamedTagger, Tagged, Tagger
 from whyalike.errors import BadInput
 from whyalike.runs import digest
+from whyalike.untrusted import is_file, read_text
 
 
 def read_conllu(path: Path) -> dict[str, list[Tagged]]:
     """Each sentence's text with its words. Words that share one stretch of characters (German *im* = in dem) share its span."""
-    if not path.is_file():
-        raise BadInput(f"There is no file {str(path)!r}. Expected gold annotations in CoNLL-U.")
+    if not is_file(path):
+        raise BadInput(f"There is no file {str(path)!r:.200}. Expected gold annotations in CoNLL-U.")
     found = {}
-    try:
-        blocks = path.read_text(encoding="utf-8").split("\n\n")
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path.name} is not UTF-8. Save it as UTF-8.") from error
+    blocks = read_text(path).split("\n\n")
     for number, block in enumerate(blocks, 1):
-        lines = block.splitlines()
+        lines = block.split("\n")
         texts = [line.split("=", 1)[1].strip() for line in lines if line.startswith("# text =")]
         rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
         if not rows:
@@ -37,15 +35,15 @@ def _words(text: str, rows: list[list[str]], where: str) -> Iterator[Tagged]:
     numbers = {identity: number for number, identity in enumerate(ids)}
     place, covered, span = 0, 0, (0, 0)
     for identity, form, _, pos, _, _, head, relation, _, _ in rows:
-        if "." in identity:
+        if re.fullmatch(r"\d{1,9}\.\d{1,9}", identity, re.ASCII):
             continue  # an empty node: in no text
-        if re.fullmatch(r"\d+(-\d+)?", identity) is None:
-            raise BadInput(f"{where}: the number of a word is {identity!r}; expected 3, or 3-4.")
+        if re.fullmatch(r"\d{1,9}(-\d{1,9})?", identity, re.ASCII) is None:
+            raise BadInput(f"{where}: the number of a word is {identity!r:.40}; expected 3, or 3-4.")
         last = int(identity.split("-")[-1])
         if last > covered:  # not inside a stretch that was found already
             start = text.find(form, place)
-            if start < 0:
-                raise BadInput(f"{where}: the word {form!r} is not in its text.")
+            if start < 0 or not form:
+                raise BadInput(f"{where}: the word {form!r:.60} is not in its text.")
             span, place, covered = (start, start + len(form)), start + len(form), last
         if "-" not in identity:
             yield Tagged(*span, form, pos, relation.split(":")[0], numbers.get(head, -1))
@@ -64,4 +62,4 @@ def gold_tagger(path: Path) -> Tagger:
         check(texts)
         return [known[text] for text in texts]
 
-    return NamedTagger(f"{path.name} {digest(path.read_text(encoding='utf-8'))}", tag, check)
+    return NamedTagger(f"{path.name} {digest(read_text(path))}", tag, check)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +27,9 @@ from whyalike.errors import BadInput, DamagedFile, MissingExtra
 from whyalike.explanation import Explanation
 from whyalike.front_door import checked_texts, choose_method, explain_pairs
 from whyalike.methods import Method
-from whyalike.runs import ASKED, check_asked, digest, is_empty, read_asked, write_asked
+from whyalike.runs import ASKED, begin_or_resume, digest, held, read_asked
 from whyalike.sides import Side
+from whyalike.untrusted import Fields
 from whyalike.whole_files import whole_file
 
 VERSION = 2  # of the tables
@@ -102,33 +102,25 @@ def interactions(
         "pairs": len(pairs),
         "data": digest([list(map(list, pairs)), list(labels) if labels is not None else None]),
     }
-    state = place / ASKED
-    if state.is_file():
-        check_asked(state, asked, place, "Give another folder.")
-    elif not is_empty(place):
-        raise BadInput(f"{place} exists and holds something else. Give another folder, or empty this one.")
-    else:
-        write_asked(state, asked)
-    todo = [start for start in range(0, len(pairs), TOGETHER) if not _is_finished(place, start)]
-    numbers = [number for start in todo for number in range(start, min(start + TOGETHER, len(pairs)))]
-    for side, each in enumerate(taggers):
-        if isinstance(each, NamedTagger):
-            each.check([pairs[number][side] for number in numbers])
-    explained = explain_pairs(
-        [pairs[number] for number in numbers], encoder=encoder, method=chosen, truncate=True, progress=progress
-    )
-    with tqdm(
-        total=len(pairs),
-        initial=len(pairs) - len(numbers),
-        desc="Explaining",
-        unit="pair",
-        disable=not (progress and todo),
-    ) as bar:
-        for start in todo:
-            mine = range(start, min(start + TOGETHER, len(pairs)))
-            tagged = [_tagged(tag, [pairs[number][side] for number in mine]) for side, tag in enumerate(taggers)]
-            some = zip(mine, islice(explained, len(mine)), *tagged, strict=True)
-            _write(place, start, list(_counted(some, bar)), labels)
+    with held(place):
+        begin_or_resume(place, asked)
+        todo = [start for start in range(0, len(pairs), TOGETHER) if not _is_finished(place, start)]
+        shares = [range(start, min(start + TOGETHER, len(pairs))) for start in todo]
+        for side, each in enumerate(taggers):
+            if isinstance(each, NamedTagger):
+                each.check([pairs[number][side] for share in shares for number in share])
+        with tqdm(
+            total=len(pairs),
+            initial=len(pairs) - sum(map(len, shares)),
+            desc="Explaining",
+            unit="pair",
+            disable=not (progress and todo),
+        ) as bar:
+            for share in shares:
+                texts = [pairs[number] for number in share]
+                explained = explain_pairs(texts, encoder=encoder, method=chosen, truncate=True, progress=progress)
+                tagged = [_tagged(tag, [text[side] for text in texts]) for side, tag in enumerate(taggers)]
+                _write(place, share.start, list(_counted(zip(share, explained, *tagged, strict=True), bar)), labels)
     return Interactions(place, asked)
 
 
@@ -139,12 +131,16 @@ def read_interactions(folder: str | os.PathLike[str]) -> Interactions:
         raise BadInput(f"{place} holds no table of interactions. Make one with `whyalike analyze`.")
     asked = read_asked(place / ASKED)
     if asked.get("version") != VERSION:
-        raise BadInput(f"{place} was made by another version of whyalike. Make it anew in another folder.")
-    missing = [start for start in range(0, asked["pairs"], asked["together"]) if not _is_finished(place, start)]
-    if missing:
-        raise DamagedFile(
-            f"{place} is not finished: pairs from {missing[0]} on are missing. Run the same command again."
-        )
+        raise BadInput(f"{place} was made by another version of whyalike. Make it again in another folder.")
+    try:
+        fields = Fields(asked)
+        fields.fields("model").text("similarity")
+        count, together = (fields.whole(name, least=1) for name in ("pairs", "together"))
+    except ValueError as error:
+        raise DamagedFile(f"{place / ASKED} is damaged: {error}. Make the table again in another folder.") from error
+    missing = next((start for start in range(0, count, together) if not _is_finished(place, start)), None)
+    if missing is not None:
+        raise DamagedFile(f"{place} is not finished: pairs from {missing} on are missing. Run the same command again.")
     return Interactions(place, asked)
 
 

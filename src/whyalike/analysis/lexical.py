@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from whyalike.analysis.frames import pl
+from whyalike.analysis.frames import exact_sum, pl
 from whyalike.analysis.interactions import PROMPT, Interactions
 from whyalike.analysis.section import Row, Section
 from whyalike.analysis.study import Study
@@ -31,13 +31,16 @@ def same_words(table: Interactions) -> pl.LazyFrame:
 
 def by_word(table: Interactions, least: int = LEAST) -> pl.DataFrame:
     """Mean and deviation of each word seen often enough, and its rank, the largest mean first."""
+    value, count = pl.col("value"), pl.len()
+    mean = exact_sum(value) / count
+    spread = (exact_sum(value**2) - count * mean**2).clip(lower_bound=0)
     found = (
         same_words(table)
         .group_by("word")
         .agg(
-            count=pl.len(),
-            mean=pl.col("value").mean(),
-            deviation=pl.col("value").std(),
+            count=count,
+            mean=mean,
+            deviation=pl.when(count > 1).then((spread / (count - 1)).sqrt()),
             pos=pl.col("left_pos").mode().sort().first(),
         )
         .filter(pl.col("count") >= least)

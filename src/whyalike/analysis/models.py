@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from whyalike.analysis.frames import in_no_order, pl
+from whyalike.analysis.frames import exact_sum, in_no_order, pl
 from whyalike.analysis.interactions import Interactions
 from whyalike.analysis.section import Row, Section
 from whyalike.analysis.study import Study
@@ -24,7 +24,9 @@ def errors_by_level(table: Interactions) -> pl.DataFrame:
         table.pairs.filter(pl.col("label").is_not_null())
         .with_columns(level=level, gap=gap)
         .group_by("level")
-        .agg(pairs=pl.len(), error=(pl.col("gap") ** 2).mean(), too_high=pl.col("gap").mean())
+        .agg(
+            pairs=pl.len(), error=exact_sum(pl.col("gap") ** 2) / pl.len(), too_high=exact_sum(pl.col("gap")) / pl.len()
+        )
         .sort("level")
         .collect()
         .with_columns(pl.col("level").map_elements(_level, return_dtype=pl.String))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput, unknown
 from whyalike.front_door import explain_pairs
 from whyalike.methods import Method
+from whyalike.untrusted import Fields, is_file, parse_json, read_text
 
 NOT = re.compile(r"(?<![\w'’-])not(?![\w'’-])\s*", re.IGNORECASE)
 NO_NEGATION = re.compile(r"\bor not\b|\bnot only\b", re.IGNORECASE)  # *whether or not*, *not only … but also*
@@ -99,16 +99,20 @@ class Choice(NamedTuple):
 def read_choices(source: Path | None = None) -> list[Choice]:
     """SemAntoNeg, or a file of its form: JSON lines with input, sentences and label."""
     path = source or data_folder(CHOICES)
-    if not path.is_file():
+    if not is_file(path):
         raise BadInput(f"There is no file {str(path)!r}. Set WHYALIKE_DATA to the folder of the data sets.")
     found = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if not line.strip():
+            continue
         try:
-            row = json.loads(line)
-            choice = Choice(row["input"], tuple(row["sentences"]), int(row["label"]))
+            row = Fields(parse_json(line))
+            choice = Choice(row.text("input"), row.texts("sentences"), row.whole("label"))
             choice.others[choice.right]
-        except (ValueError, TypeError, KeyError, IndexError) as error:
-            message = f"Row {number} of {path.name} should have input, sentences and the label of one of them."
+        except (ValueError, IndexError) as error:
+            message = (
+                f"Row {number} of {path.name} should have input, sentences and the label of one of them ({error})."
+            )
             raise BadInput(message) from error
         found.append(choice)
     return found

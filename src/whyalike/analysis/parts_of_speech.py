@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from whyalike.analysis.frames import in_no_order, pl
+from whyalike.analysis.frames import exact_sum, in_no_order, pl
 from whyalike.analysis.interactions import Interactions
 from whyalike.analysis.section import Section
 from whyalike.analysis.study import Study
@@ -27,9 +27,9 @@ def by_tags(table: Interactions) -> pl.DataFrame:
         table.words.group_by(*in_no_order(pl.col("left_pos"), pl.col("right_pos")))
         .agg(
             count=pl.len(),
-            total=value.sum(),
-            positive=value.clip(lower_bound=0).sum(),
-            negative=value.clip(upper_bound=0).sum(),
+            total=exact_sum(value),
+            positive=exact_sum(value.clip(lower_bound=0)),
+            negative=exact_sum(value.clip(upper_bound=0)),
         )
         .collect(engine="streaming")
         .with_columns(
@@ -76,8 +76,8 @@ def _chart(altair: Any, frame: pl.DataFrame, title: str, kind: str) -> Any:
     classes = (
         pl.concat([frame.select("positive", tag=pl.col(side)) for side in ("first", "second")])
         .group_by("tag")
-        .agg(pl.col("positive").sum())
-        .sort("positive", descending=True)["tag"]
+        .agg(exact_sum(pl.col("positive")))
+        .sort(["positive", "tag"], descending=[True, False])["tag"]
         .to_list()[:SHOWN]
     )
     columns = (

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from whyalike.analysis.adjectives import adjectives
-from whyalike.analysis.frames import pl
+from whyalike.analysis.frames import exact_sum, pl
 from whyalike.analysis.interactions import Interactions
 from whyalike.analysis.lexical import by_word, lexical
 from whyalike.analysis.models import models
@@ -60,8 +60,9 @@ def by_family(table: Interactions) -> pl.DataFrame:
             family=pl.when(pl.col("left") == pl.col("right")).then("left").otherwise(pl.lit("different families"))
         )
         .group_by("family")
-        .agg(count=pl.len(), positive=pl.col("positive").sum())
+        .agg(count=pl.len(), positive=exact_sum(pl.col("positive")))
         .collect(engine="streaming")
+        .sort("family")
     )
     share, pairs = (pl.col(name) / pl.col(name).sum() for name in ("positive", "count"))
     return (
@@ -113,7 +114,9 @@ def _special(table: Interactions) -> float:
     """The share of positive relevance in which a special token, or what is no word, has a part."""
     positive, beside = pl.col("value").clip(lower_bound=0), (pl.col("left_at") < 0) | (pl.col("right_at") < 0)
     whole, part = (
-        table.words.select(positive.sum(), part=positive.filter(beside).sum()).collect(engine="streaming").row(0)
+        table.words.select(exact_sum(positive), part=exact_sum(positive.filter(beside)))
+        .collect(engine="streaming")
+        .row(0)
     )
     return float(part) / float(whole) if whole else 0.0
 

@@ -8,12 +8,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from whyalike.analysis.frames import pl
 from whyalike.errors import MissingExtra
 from whyalike.render import page
+from whyalike.whole_files import whole_file, write_text, writing
 
 Row = dict[str, Any]
 Charts = Callable[[Any], Mapping[str, Any]]  # given altair, charts by name
@@ -71,24 +73,38 @@ def to_page(
 def save(section: Section, folder: str | os.PathLike[str], title: str) -> page.Saved:
     """`NAME.json`, each table as Parquet, and, where altair is at hand, `NAME.html` and each chart as SVG and PNG."""
     place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
+    with writing(place):
+        place.mkdir(parents=True, exist_ok=True)
     written = [place / f"{section.name}.json"]
-    written[0].write_text(json.dumps(section.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_text(written[0], json.dumps(section.to_dict(), indent=1, ensure_ascii=False) + "\n")
     for name, rows in section.tables.items():
         if rows:
             written.append(place / f"{_file_name(section, name)}.parquet")
-            pl.DataFrame([dict(row) for row in rows], infer_schema_length=None).write_parquet(written[-1])
+            with whole_file(written[-1]) as part:
+                pl.DataFrame([dict(row) for row in rows], infer_schema_length=None).write_parquet(part)
     try:
         drawn = section.charts(page.chart_tools())
     except MissingExtra as error:
         return page.Saved(written, {f"{section.name}.html": error})
     written.append(place / f"{section.name}.html")
-    written[-1].write_text(to_page([section], section.title, title, {section.name: drawn}), encoding="utf-8")
+    write_text(written[-1], to_page([section], section.title, title, {section.name: drawn}))
     for name, chart in drawn.items():
         for kind in ("svg", "png"):
             written.append(place / f"{_file_name(section, name)}.{kind}")
-            chart.save(written[-1], **({"scale_factor": 2} if kind == "png" else {}))
+            if kind == "svg":
+                write_text(written[-1], _numbered(chart))
+            else:
+                with whole_file(written[-1]) as part:
+                    chart.save(part, format=kind, scale_factor=2)
     return page.Saved(written, {})
+
+
+def _numbered(chart: Any) -> str:
+    """A chart as SVG whose gradients are numbered from 0: vega counts all that a process has drawn."""
+    out = StringIO()
+    chart.save(out, format="svg")
+    names: dict[str, str] = {}
+    return re.sub(r"gradient_\d+", lambda found: names.setdefault(found[0], f"gradient_{len(names)}"), out.getvalue())
 
 
 def _file_name(section: Section, name: str) -> str:

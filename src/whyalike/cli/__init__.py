@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import typer
@@ -35,17 +36,27 @@ app.add_typer(train.app, name="train")
 def main() -> None:
     """Runs a command. Errors we foresee are one line and exit code 1; a traceback is a bug."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except WhyalikeError as error:
         _tell(str(error))
         sys.exit(1)
     except BrokenPipeError:
+        _drop_output()
         sys.exit(0)
     except OSError as error:
-        if error.filename is None or error.strerror is None:
+        if error.strerror is None:
             raise
-        _tell(f"{error.filename}: {error.strerror}. Give a file or folder that can be used.")
+        _drop_output()
+        _tell(f"{error.filename or 'The output'}: {error.strerror}. Give a file or folder that can be used.")
         sys.exit(1)
+
+
+def _drop_output() -> None:
+    """What could not be written to standard output would be tried again, and fail again, when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _tell(message: str) -> None:

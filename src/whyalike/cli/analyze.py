@@ -15,6 +15,8 @@ from whyalike.analysis import ANALYSES
 from whyalike.cli import given
 from whyalike.cli.shown import tell_saved
 from whyalike.errors import BadInput, unknown
+from whyalike.runs import held
+from whyalike.whole_files import write_text
 
 if TYPE_CHECKING:
     from whyalike.analysis.languages import Bilingual
@@ -128,9 +130,10 @@ def command(
             from whyalike.analysis.negation import read_choices
 
             parameters["choices"] = read_choices()
-    section = _run(chosen, study, parameters)
     made = "" if chosen == "references" else study.asked
-    saved = save(section, out, " · ".join(filter(None, (data, made))))
+    with held(out):
+        section = _run(chosen, study, parameters)
+        saved = save(section, out, " · ".join(filter(None, (data, made))))
     _show(section)
     tell_saved(saved)
 
@@ -164,8 +167,9 @@ def report_command(
         from whyalike.analysis.negation import read_choices
 
         paraphrases = read_choices() if choices else ()
-    sections = report(study, choices=paraphrases)
-    (out / "report.html").write_text(to_report(sections, study, data), encoding="utf-8")
+    with held(out):
+        sections = report(study, choices=paraphrases)
+        write_text(out / "report.html", to_report(sections, study, data))
     for sentence in sections[0].says:
         typer.echo(sentence)
     Console(stderr=True, highlight=False).print(f"Written: {out / 'report.html'}", markup=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from rich.console import Console
 from whyalike.cli import given
 from whyalike.cli.shown import tell_saved
 from whyalike.errors import BadInput, unknown
+from whyalike.runs import held
 
 if TYPE_CHECKING:
     from whyalike.encoders.encoder import Encoder
@@ -99,15 +101,16 @@ def command(
         return
     chosen = given.with_settings(MEASURES[measure](), settings)
     names = [str(name) for name in (model or [])[1:]]
-    found = evaluate(
-        chosen,
-        cases,
-        encoder=encoders[0],
-        subjects=subjects,
-        others=dict(zip(names, encoders[1:], strict=True)),
-        folder=folder,
-    )
-    saved = save(found, folder) if folder is not None else None
+    with nullcontext() if folder is None else held(folder):
+        found = evaluate(
+            chosen,
+            cases,
+            encoder=encoders[0],
+            subjects=subjects,
+            others=dict(zip(names, encoders[1:], strict=True)),
+            folder=folder,
+        )
+        saved = save(found, folder) if folder is not None else None
     if as_json:
         typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))
     else:

@@ -9,6 +9,7 @@ import typer
 
 from whyalike.cli import given, shown
 from whyalike.cli.given import By
+from whyalike.whole_files import write_bytes, write_text
 
 
 def command(
@@ -66,7 +67,7 @@ def command(
     from whyalike import render
 
     if png is not None:
-        png.write_bytes(render.to_png(found))
+        write_bytes(png, render.to_png(found))
     if svg is not None:
-        svg.write_text(render.to_svg(found), encoding="utf-8")
+        write_text(svg, render.to_svg(found))
     shown.hand_over(found, as_json=as_json, html=html, wrote=(png, svg))

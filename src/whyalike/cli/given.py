@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whyalike.errors import BadInput, unknown
+from whyalike.untrusted import read_text
 
 if TYPE_CHECKING:
     from whyalike.methods import Method
@@ -57,10 +58,7 @@ def _text(argument: str) -> str:
 
 
 def _content(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"The file {str(path)!r} could not be read as UTF-8 text: {error}.") from error
+    return read_text(path)
 
 
 def check_folders(*paths: Path | None) -> None:

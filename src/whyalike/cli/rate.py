@@ -28,8 +28,10 @@ def command(
     if result:
         typer.echo(json.dumps(study.result(), indent=1))
         return
+    from whyalike.runs import held
     from whyalike.server.settings import Settings, hosts_for
     from whyalike.server.study import create_study
 
     settings = Settings(hosts=hosts_for(host), token=token)
-    run("study", create_study(study, settings), settings, host, port)
+    with held(folder):
+        run("study", create_study(study, settings), settings, host, port)

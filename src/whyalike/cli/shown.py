@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from whyalike.whole_files import write_text
+
 if TYPE_CHECKING:
     from whyalike.render import Shown
     from whyalike.render.page import Saved
@@ -19,7 +21,7 @@ def hand_over(shown: Shown, *, as_json: bool, html: Path | None, wrote: tuple[Pa
     from whyalike import render
 
     if html is not None:
-        html.write_text(render.to_html(shown), encoding="utf-8")
+        write_text(html, render.to_html(shown))
     if as_json:
         sys.stdout.write(json.dumps(shown.to_dict(), ensure_ascii=False) + "\n")
         return

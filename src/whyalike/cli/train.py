@@ -247,6 +247,9 @@ def _quiet() -> None:
 
 
 def _told(trained: Trained) -> None:
+    if trained.was_complete:
+        typer.echo(f"The training is complete; the model is in {trained.folder}")
+        return
     first, last = trained.losses[0], trained.losses[-1]
     typer.echo(
         f"loss {first[1]:.4f} at step {first[0]}, {last[1]:.4f} at step {last[0]}; the model is in {trained.folder}"

@@ -6,7 +6,6 @@ span of characters, and an explanation is brought into the set's words by charac
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from whyalike.data_sets import data_folder
 from whyalike.errors import BadInput, unknown
 from whyalike.explanation import Explanation
 from whyalike.sides import Side
+from whyalike.untrusted import is_file, parse_json, read_text
 
 Link = tuple[int, int]
 SETS = {
@@ -71,17 +71,14 @@ def read_alignments(source: str | os.PathLike[str]) -> list[Aligned]:
     eight or more is MultiMWA's.
     """
     path = Path(source)
-    if not path.is_file() and str(source) in SETS:
+    if not is_file(path) and str(source) in SETS:
         path = data_folder(SETS[str(source)])
-    if not path.is_file():
+    if not is_file(path):
         raise unknown("file or set of alignments", str(source), SETS)
     reader = {".wa": _ists, ".json": _edinburgh, ".tsv": _tsv}.get(path.suffix)
     if reader is None:
         raise BadInput(f"{path.name} ends in {path.suffix!r}; expected .tsv, .json (Edinburgh++) or .wa (iSTS).")
-    try:
-        found = list(reader(path))
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path.name} is not UTF-8. Save it as UTF-8.") from error
+    found = list(reader(path))
     if not found:
         raise BadInput(f"{path.name} has no aligned pairs. Expected at least one.")
     return found
@@ -116,9 +113,9 @@ def _words(text: str) -> tuple[str, ...]:
 def _links(text: str, path: Path, number: int, sizes: tuple[int, int]) -> frozenset[Link]:
     found = set()
     for part in text.split():
-        match = re.fullmatch(r"(\d+)-(\d+)", part)
+        match = re.fullmatch(r"(\d{1,9})-(\d{1,9})", part, re.ASCII)
         if match is None:
-            raise BadInput(f"Row {number} of {path.name} has the link {part!r}; expected i-j, counted from 0.")
+            raise BadInput(f"Row {number} of {path.name} has the link {part!r:.60}; expected i-j, counted from 0.")
         link = int(match[1]), int(match[2])
         if link[0] >= sizes[0] or link[1] >= sizes[1]:
             raise BadInput(
@@ -129,7 +126,7 @@ def _links(text: str, path: Path, number: int, sizes: tuple[int, int]) -> frozen
 
 
 def _tsv(path: Path) -> Iterator[Aligned]:
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), 1):
+    for number, line in enumerate(read_text(path).split("\n"), 1):
         cells = line.split("\t")
         if not line.strip():
             continue
@@ -143,15 +140,17 @@ def _tsv(path: Path) -> Iterator[Aligned]:
             )
         left, right = map(_words, texts)
         if not left or not right:
-            raise BadInput(f"Row {number} of {path.name} has an empty text. Mend or drop the row.")
+            raise BadInput(f"Row {number} of {path.name} has an empty text. Fix or drop the row.")
         sizes = len(left), len(right)
         yield Aligned(left, right, _links(sure, path, number, sizes), _links(possible, path, number, sizes))
 
 
 def _edinburgh(path: Path) -> Iterator[Aligned]:
     try:
-        rows = json.loads(path.read_text(encoding="utf-8-sig"))
-    except json.JSONDecodeError as error:
+        rows = parse_json(read_text(path))
+    except BadInput:
+        raise
+    except ValueError as error:
         raise BadInput(f"{path.name} is not JSON: {error}. Expected a list of pairs, as in Edinburgh++.") from error
     needed = ("source", "target", "sureAlign", "possibleAlign")
     for number, row in enumerate(rows if isinstance(rows, list) else [rows], 1):
@@ -160,17 +159,20 @@ def _edinburgh(path: Path) -> Iterator[Aligned]:
                 f"Pair {number} of {path.name} should have the texts {', '.join(needed)}, as in Edinburgh++."
             )
         left, right = _words(row["source"]), _words(row["target"])
+        if not left or not right:
+            raise BadInput(f"Pair {number} of {path.name} has an empty text. Fix or drop it.")
         sizes = len(left), len(right)
         sure, possible = (_links(row[name], path, number, sizes) for name in ("sureAlign", "possibleAlign"))
         yield Aligned(left, right, sure, possible)
 
 
-_CHUNKS = re.compile(r"^([\d ]+)<==>([\d ]+)//([^/]*)//([^/]*)//")
+_CHUNKS = re.compile(r"^([\d ]+)<==>([\d ]+)//([^/]*)//([^/]*)//", re.ASCII)
+_SCORE = re.compile(r"\d{1,9}(\.\d{1,9})?", re.ASCII)
 
 
 def _ists(path: Path) -> Iterator[Aligned]:
     """Chunks with their type; words of two chunks that people put together count as links, all with all."""
-    text = path.read_text(encoding="utf-8-sig")
+    text = read_text(path)
     for number, block in enumerate(re.findall(r"<sentence.*?</sentence>", text, re.DOTALL), 1):
         sides = [
             tuple(line.partition(" ")[2].rsplit(":", 1)[0].strip() for line in _lines(block, name))
@@ -182,7 +184,7 @@ def _ists(path: Path) -> Iterator[Aligned]:
         }
         if not all(sides) or not all(word and " " not in word for side in sides for word in side):
             raise BadInput(
-                f"Sentence {number} of {path.name} has no words, or words with blanks in them. Mend or drop it."
+                f"Sentence {number} of {path.name} has no words, or words with blanks in them. Fix or drop it."
             )
         if any(
             max(one) >= len(side)
@@ -190,7 +192,7 @@ def _ists(path: Path) -> Iterator[Aligned]:
             for one, side in zip((chunk.left, chunk.right), sides, strict=True)
         ):
             raise BadInput(
-                f"Sentence {number} of {path.name} puts words together that it does not have. Mend or drop it."
+                f"Sentence {number} of {path.name} puts words together that it does not have. Fix or drop it."
             )
         yield Aligned(sides[0], sides[1], frozenset(links), chunks=chunks)
 
@@ -204,9 +206,13 @@ def _chunks(lines: list[str], where: str) -> Iterator[Chunks]:
     for line in lines:
         match = _CHUNKS.match(line)
         if match is None:
-            raise BadInput(f"{where} has the alignment {line!r}; expected `1 2 <==> 3 // EQUI // 5 // …`, as in iSTS.")
+            raise BadInput(
+                f"{where} has the alignment {line!r:.60}; expected `1 2 <==> 3 // EQUI // 5 // …`, as in iSTS."
+            )
+        if any(len(number) > 9 for side in (1, 2) for number in match[side].split()):
+            raise BadInput(f"{where} has the alignment {line!r:.60}, with the number of a word that no text has.")
         left, right = (tuple(int(number) - 1 for number in match[side].split() if int(number)) for side in (1, 2))
         kind = match[3].strip().split("_")[0]
         score = match[4].strip()
         if left and right:
-            yield Chunks(left, right, kind, float(score) if re.fullmatch(r"[\d.]+", score) else float("nan"))
+            yield Chunks(left, right, kind, float(score) if _SCORE.fullmatch(score) else float("nan"))

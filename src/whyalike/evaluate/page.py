@@ -18,6 +18,7 @@ from whyalike.errors import MissingExtra
 from whyalike.evaluate.measure import Row
 from whyalike.evaluate.run import Evaluation
 from whyalike.render import page
+from whyalike.whole_files import whole_file, write_text, writing
 
 CLOUDS = {  # what the papers draw: BiLRP, Figure 6; Siamese, Figures 3, 4 and 5
     "conservation": (("score", "matrix"), ("activation", "relevance")),
@@ -66,10 +67,11 @@ def _beside(cells: Mapping[str, Sequence[str]], room: int) -> list[dict[str, int
 def save(evaluation: Evaluation, folder: str | os.PathLike[str]) -> page.Saved:
     """`result.json`, `rows.parquet` (where pyarrow is at hand) and `report.html` (where altair is)."""
     place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
+    with writing(place):
+        place.mkdir(parents=True, exist_ok=True)
     written, left_out = [place / "result.json"], {}
     text = json.dumps(evaluation.to_dict(), indent=1, ensure_ascii=False)
-    written[0].write_text(text + "\n", encoding="utf-8")
+    write_text(written[0], text + "\n")
     for name, write in (("rows.parquet", _parquet), ("report.html", _html)):
         try:
             write(evaluation, place / name)
@@ -88,11 +90,12 @@ def _parquet(evaluation: Evaluation, path: Path) -> None:
         raise MissingExtra("pyarrow", "Parquet files", "tables") from error
     names = dict.fromkeys(name for row in evaluation.rows for name in row if name not in ("counts", "chunks"))
     plain = [{name: row.get(name) for name in names} for row in evaluation.rows]
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(plain), path)
+    with whole_file(path) as part:
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(plain), part)
 
 
 def _html(evaluation: Evaluation, path: Path) -> None:
-    path.write_text(to_html(evaluation), encoding="utf-8")
+    write_text(path, to_html(evaluation))
 
 
 def to_html(evaluation: Evaluation) -> str:

@@ -1,7 +1,7 @@
 """What do people think of explanations? The BTI paper's human study as a tool: blinded, shuffled, safely stored.
 
-A study is a folder: `items.json` (what raters see, without a word of which method made it), `key.json` (which method made
-which item), `answers.jsonl` (one line per answer, written through to disk before the rater sees the next item).
+A study is a folder: `asked.json` (how it was prepared), `items.json` (what raters see, without a word of which method made
+it), `key.json` (which method made which item), `answers.jsonl` (one line per answer, on disk before the rater sees the next).
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import os
 import random
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,9 @@ from whyalike.evaluate.run import check_subjects, check_texts
 from whyalike.evaluate.subjects import Subject, chosen
 from whyalike.explanation import Explanation
 from whyalike.render.scene import printable, scene_of
-from whyalike.runs import is_empty
+from whyalike.runs import begin_or_resume, digest, held
+from whyalike.untrusted import Fields, parse_json, read_text
+from whyalike.whole_files import append_line, drop_cut_off_line, whole_lines, write_text
 
 ITEMS, KEY, ANSWERS = "items.json", "key.json", "answers.jsonl"
 SCALE = {1: "not at all", 2: "a little", 3: "partly", 4: "mostly", 5: "fully"}
@@ -43,16 +46,33 @@ def prepare(
     seed: int = 0,
     progress: bool = True,
 ) -> Study:
-    """A new study: every pair explained by every subject, in an order that tells nothing."""
+    """A study: every pair explained by every subject, in an order that tells nothing.
+
+    The same call again gives the same study, with the answers it has by then.
+    """
     place = Path(folder)
-    if place.exists() and not (place.is_dir() and is_empty(place)):
-        raise BadInput(f"{place} exists and is not an empty folder. Give a new folder for the study.")
     if not cases:
         raise BadInput("A study needs at least one pair.")
     judged_by = chosen(subjects)
     check_subjects(judged_by, {"": encoder})
     check_texts(cases, {"": encoder})
-    place.mkdir(parents=True, exist_ok=True)  # before the work, which would be lost where it cannot be written down
+    asked = {
+        "model": asdict(encoder.record),
+        "subjects": [[each.name, each.view, each.method and asdict(each.method.record(encoder))] for each in judged_by],
+        "seed": seed,
+        "pairs": len(cases),
+        "data": digest([(case.number, case.left, case.right) for case in cases]),
+    }
+    with held(place):
+        begin_or_resume(place, asked)
+        if not all((place / name).is_file() for name in (ITEMS, KEY)):
+            _write(cases, place, encoder, judged_by, seed, progress)
+        return Study(place)
+
+
+def _write(
+    cases: Sequence[Case], place: Path, encoder: Encoder, judged_by: Sequence[Subject], seed: int, progress: bool
+) -> None:
     pairs = [(case.left, case.right) for case in cases]
     made = [
         (case.number, judged.name, e)
@@ -63,9 +83,8 @@ def prepare(
     draw.shuffle(made)
     items = [{"id": f"{draw.getrandbits(48):012x}", **_blind(e)} for _, _, e in made]
     key = {item["id"]: {"case": case, "subject": name} for item, (case, name, _) in zip(items, made, strict=True)}
-    (place / ITEMS).write_text(json.dumps(items, ensure_ascii=False), encoding="utf-8")
-    (place / KEY).write_text(json.dumps({"model": encoder.record.name, "seed": seed, "items": key}), encoding="utf-8")
-    return Study(place)
+    write_text(place / ITEMS, json.dumps(items, ensure_ascii=False))
+    write_text(place / KEY, json.dumps({"model": encoder.record.name, "seed": seed, "items": key}))
 
 
 def _blind(e: Explanation) -> dict[str, Any]:
@@ -114,7 +133,8 @@ class Study:
             raise BadInput(
                 f"{self.folder} holds no study. Prepare one with `whyalike evaluate rating --out {self.folder}`."
             )
-        self.items = _read(self.folder / ITEMS)
+        with _damaged(self.folder / ITEMS):
+            self.items = [_item(Fields(each, f"item {n}")) for n, each in enumerate(_list(self.folder / ITEMS), 1)]
 
     @property
     def cut(self) -> int:
@@ -142,33 +162,33 @@ class Study:
             raise BadInput(f"A rating is 1 to 5; got {score!r}.")
         if item not in {each["id"] for each in self.items}:
             raise BadInput(f"The study has no item {item!r}.")
-        line = json.dumps({"rater": name, "item": item, "score": score, "time": round(time.time(), 3)}) + "\n"
-        with self._lock, (self.folder / ANSWERS).open("a+", encoding="utf-8") as out:
-            if out.tell() and not _ends_a_line(self.folder / ANSWERS):
-                out.write("\n")  # what a crash cut off stays a line of its own
-            out.write(line)
-            out.flush()
-            os.fsync(out.fileno())
+        with self._lock:
+            drop_cut_off_line(self.folder / ANSWERS)  # its rater never saw it accepted
+            append_line(
+                self.folder / ANSWERS, {"rater": name, "item": item, "score": score, "time": round(time.time(), 3)}
+            )
 
     def answers(self) -> dict[tuple[str, str], int]:
-        """The last answer of each rater to each item. A line cut off by a crash is passed over."""
+        """The last answer of each rater to each item. A last line cut off by a crash does not count."""
         path = self.folder / ANSWERS
+        known = {item["id"] for item in self.items}
         found: dict[tuple[str, str], int] = {}
-        for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if path.is_file() else ():
-            try:
-                entry = json.loads(line)
-                found[entry["rater"], entry["item"]] = entry["score"]
-            except (json.JSONDecodeError, KeyError, TypeError):
-                continue  # cut off by a crash
+        for number, line in enumerate(whole_lines(path).split(b"\n")[:-1] if path.is_file() else (), 1):
+            with _damaged(path, f"line {number}", "Delete the line."):
+                entry = Fields(parse_json(line.decode()))
+                rater, item, score = entry.text("rater"), entry.choice("item", known), entry.whole("score")
+                if score not in SCALE:
+                    raise ValueError(f"'score' should be 1 to 5; got {score}")
+                found[rater, item] = score
         return found
 
     def result(self) -> dict[str, Any]:
         """Mean opinion score of each method, the deviation of its answers and of its raters' means, sample size, agreement."""
-        key: Mapping[str, Any] = _read(self.folder / KEY)
+        model, made_by = self._key()
         answers = self.answers()
         table: list[Row] = []
-        for name in sorted({entry["subject"] for entry in key["items"].values()}):
-            own = [(who, item, n) for (who, item), n in answers.items() if key["items"][item]["subject"] == name]
+        for name in sorted(set(made_by.values())):
+            own = [(who, item, n) for (who, item), n in answers.items() if made_by[item] == name]
             scores = [score for _, _, score in own]
             judges = [
                 float(np.mean([n for who, _, n in own if who == judge])) for judge in sorted({who for who, *_ in own})
@@ -185,12 +205,20 @@ class Study:
             )
         raters = sorted({rater for rater, _ in answers})
         return {
-            "model": key["model"],
+            "model": model,
             "table": table,
             "raters": len(raters),
             "items_cut": self.cut,
             "agreement_alpha": krippendorff_alpha(answers),
         }
+
+    def _key(self) -> tuple[str, dict[str, str]]:
+        """The model, and which method made each item."""
+        path = self.folder / KEY
+        with _damaged(path):
+            key = Fields(parse_json(read_text(path, DamagedFile)))
+            items = key.fields("items")
+            return key.text("model"), {item["id"]: items.fields(item["id"]).text("subject") for item in self.items}
 
 
 def krippendorff_alpha(answers: Mapping[tuple[str, str], int]) -> float | None:
@@ -212,21 +240,31 @@ def krippendorff_alpha(answers: Mapping[tuple[str, str], int]) -> float | None:
     return 1 - observed / expected if expected else None
 
 
-def _read(path: Path) -> Any:
+@contextmanager
+def _damaged(path: Path, place: str = "", advice: str = "Prepare the study again.") -> Iterator[None]:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        yield
     except ValueError as error:
-        raise DamagedFile(f"{path} is damaged ({error}). Prepare the study anew.") from error
+        where = f"{place} of {path}" if place else str(path)
+        raise DamagedFile(f"{where} is damaged: {error}. {advice}") from error
+
+
+def _list(path: Path) -> list[Any]:
+    found = parse_json(read_text(path, DamagedFile))
+    if not isinstance(found, list) or not found:
+        raise ValueError("expected a list of items")
+    return found
+
+
+def _item(given: Fields) -> dict[str, Any]:
+    given.text("id"), given.texts("cut")
+    for name in ("left", "right", "pairs"):
+        given.list(name)
+    return given.value
 
 
 def _deviation(values: Sequence[float]) -> float | None:
     return float(np.std(values, ddof=1)) if len(values) > 1 else None
-
-
-def _ends_a_line(path: Path) -> bool:
-    with path.open("rb") as written:
-        written.seek(-1, os.SEEK_END)
-        return written.read(1) == b"\n"
 
 
 def _checked_name(rater: str) -> str:

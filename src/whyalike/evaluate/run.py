@@ -1,15 +1,12 @@
-"""Runs a measure over pairs: explained some at a time, every finished pair written down, so a killed run goes on."""
+"""Runs a measure over pairs: explained some at a time, every finished pair written down, so that a killed run goes on."""
 
 from __future__ import annotations
 
-import json
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields, replace
-from itertools import accumulate, islice
 from pathlib import Path
-from time import monotonic
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -30,11 +27,11 @@ from whyalike.evaluate.randomization import Randomization
 from whyalike.evaluate.significance import holm
 from whyalike.evaluate.subjects import Subject, chosen
 from whyalike.evaluate.sums import Balance, Conservation, GroundTruth
-from whyalike.explanation import Contributions, Explanation
+from whyalike.explanation import Explanation
 from whyalike.front_door import checked_texts
-from whyalike.methods import Method
-from whyalike.runs import ASKED, check_asked, digest, is_empty, write_asked
-from whyalike.whole_files import whole_lines
+from whyalike.runs import begin_or_resume, digest, held
+from whyalike.untrusted import Fields, parse_json
+from whyalike.whole_files import append_line, drop_cut_off_line, whole_lines
 
 MEASURES: Mapping[str, type[Measure]] = MappingProxyType(
     {
@@ -49,9 +46,9 @@ MEASURES: Mapping[str, type[Measure]] = MappingProxyType(
         "sts": Sts,
     }
 )
-FIRST, TOGETHER = 4, 32  # cases explained at a time, at first and at most
-PATIENCE = 20.0  # seconds that explaining them may take
-KEPT = 2**28  # bytes of contributions of texts that come again
+TOGETHER = (
+    16  # cases explained at a time. Always the same ones: a number's last digits depend on what it is computed with
+)
 ROWS = "rows.jsonl"
 SAME = 1e-7  # a difference that is rounding
 
@@ -167,13 +164,20 @@ def evaluate(
         "data": digest([asdict(case) for case in map(_plain, cases)]),
     }
     measure = measure.prepare(judged, cases)
-    log = _Log(Path(folder) if folder is not None else None, json.loads(json.dumps(asked)))
-    with tqdm(total=len(cases), initial=len(log.entries), desc=measure.name, disable=not progress) as bar:
-        todo = [case for case in cases if case.number not in log.entries]
-        for case, found in _explained(todo, judged, encoders, progress):
-            rows = [{"case": case.number, **row} for row in _rows(measure, case, found, encoders)]
-            log.write({"case": case.number, **notes.of_case(case, found, encoders), "rows": rows})
-            bar.update()
+    place = Path(folder) if folder is not None else None
+    with nullcontext() if place is None else held(place):
+        log = _Log(place, asked)
+        with tqdm(total=len(cases), initial=len(log.entries), desc=measure.name, disable=not progress) as bar:
+            for start in range(0, len(cases), TOGETHER):
+                some = cases[start : start + TOGETHER]
+                if all(case.number in log.entries for case in some):
+                    continue
+                for case, found in _explained(some, judged, encoders, progress):
+                    if case.number in log.entries:
+                        continue
+                    rows = [{"case": case.number, **row} for row in _rows(measure, case, found, encoders)]
+                    log.write({"case": case.number, **notes.of_case(case, found, encoders), "rows": rows})
+                    bar.update()
     entries = [log.entries[case.number] for case in cases]
     return Evaluation.of(measure, asked, entries, encoders)
 
@@ -226,38 +230,19 @@ def cases_of(pairs: Iterable[tuple[str, str]], scores: Iterable[float] | None = 
 def _explained(
     cases: Sequence[Case], subjects: Sequence[Subject], encoders: Mapping[str, Encoder], progress: bool
 ) -> Iterator[tuple[Case, dict[tuple[str, str], Explanation]]]:
-    """Some at a time, fewer where they take long: a killed run loses what it had not written down.
-
-    A text that comes again is not explained again, as long as what is kept of such texts fits into `KEPT`.
-    """
-    remaining, together = iter(cases), FIRST
-    to_come = Counter(text for case in cases for text in (case.left, case.right))
+    """Each case with what every subject says of it on every model. What two subjects look at is computed once."""
+    pairs = [(case.left, case.right) for case in cases]
     looked_at = {(judged.looks_at, name): judged for judged in subjects for name in encoders}
-    known: dict[tuple[Method, str], dict[str, Contributions]] = {key: {} for key in looked_at}
-    while some := list(islice(remaining, together)):
-        began = monotonic()
-        pairs = [(case.left, case.right) for case in some]
-        to_come.subtract(text for pair in pairs for text in pair)
-        sources = {
-            key: judged.sources(pairs, encoders[key[1]], known=known[key], progress=progress)
-            for key, judged in looked_at.items()
-        }
-        for key, parts in known.items():
-            known[key] = _kept({text: part for text, part in parts.items() if to_come[text]}, KEPT // len(known))
-        found = {
-            (judged.name, name): [judged.seen(source) for source in sources[judged.looks_at, name]]
-            for judged in subjects
-            for name in encoders
-        }
-        together = min(2 * together, TOGETHER) if monotonic() - began < PATIENCE else max(1, together // 2)
-        for number, case in enumerate(some):
-            yield case, {key: explanations[number] for key, explanations in found.items()}
-
-
-def _kept(parts: Mapping[str, Contributions], most: int) -> dict[str, Contributions]:
-    """The first of them, up to so many bytes."""
-    sizes = accumulate(part.tokens.nbytes for part in parts.values())
-    return {text: part for (text, part), size in zip(parts.items(), sizes, strict=True) if size <= most}
+    sources = {key: judged.sources(pairs, encoders[key[1]], progress=progress) for key, judged in looked_at.items()}
+    for number, case in enumerate(cases):
+        yield (
+            case,
+            {
+                (judged.name, name): judged.seen(sources[judged.looks_at, name][number])
+                for judged in subjects
+                for name in encoders
+            },
+        )
 
 
 def _rows(
@@ -280,42 +265,30 @@ def spread_evenly(cases: Sequence[Case], count: int) -> list[Case]:
 
 
 class _Log:
-    """Finished pairs, on disk where there is a folder: one line each, so that a line is whole or absent."""
+    """Finished pairs, on disk where there is a folder: one line each."""
 
     def __init__(self, folder: Path | None, asked: Mapping[str, Any]) -> None:
         self.path = None if folder is None else folder / ROWS
         self.entries: dict[int, Row] = {}
-        if folder is None:
-            return
-        if folder.exists() and not folder.is_dir():
-            raise BadInput(f"{folder} is a file; expected a folder. Give another.")
-        folder.mkdir(parents=True, exist_ok=True)
-        state = folder / ASKED
-        if state.is_file():
-            check_asked(state, asked, folder, "Give another folder.")
-        elif not is_empty(folder):
-            raise BadInput(f"{folder} exists and holds something else. Give another folder, or empty this one.")
-        else:
-            write_asked(state, asked)
-        self._read(folder / ROWS)
+        if folder is not None and self.path is not None:
+            begin_or_resume(folder, asked)
+            drop_cut_off_line(self.path)
+            self._read(self.path)
 
     def _read(self, path: Path) -> None:
-        if not path.is_file():
-            return
-        whole = whole_lines(path)
-        if len(whole) < path.stat().st_size:
-            os.truncate(path, len(whole))
-        for number, line in enumerate(whole.splitlines(), 1):
+        for number, line in enumerate(whole_lines(path).split(b"\n")[:-1] if path.is_file() else (), 1):
             try:
-                entry = json.loads(line)
-                self.entries[entry["case"]] = entry
-            except (ValueError, TypeError, KeyError) as error:
+                entry = Fields(parse_json(line.decode()))
+                entry.flag("cut"), entry.fields("errors")
+                for row in entry.list("rows"):
+                    Fields(row, "a row").text("subject")
+                self.entries[entry.whole("case")] = entry.value
+            except ValueError as error:
                 raise DamagedFile(
-                    f"Line {number} of {path} is damaged ({error}). Take it out, and its pair is judged anew."
+                    f"Line {number} of {path} is damaged: {error}. Delete the line, and its pair is judged again."
                 ) from error
 
     def write(self, entry: Row) -> None:
         if self.path is not None:
-            with self.path.open("a", encoding="utf-8") as out:
-                out.write(json.dumps(entry) + "\n")
+            append_line(self.path, entry)
         self.entries[entry["case"]] = entry

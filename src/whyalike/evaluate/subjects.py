@@ -52,20 +52,15 @@ class Subject:
         pairs: Sequence[tuple[str, str]],
         encoder: Encoder,
         *,
-        known: dict[str, Contributions] | None = None,
         progress: bool = False,
     ) -> list[Explanation | Parts]:
-        """What the subject looks at, per pair: the same for all subjects that look at one method, so that it is computed once.
-
-        ``known`` holds contributions of texts, taken from there and added to it.
-        """
+        """What the subject looks at, per pair: the same for all subjects of one method, so that it is computed once."""
         method = self.looks_at
         if isinstance(method, FirstOrder):
             return list(explain_pairs(pairs, encoder=encoder, method=method, truncate=True, progress=progress))
-        known = {} if known is None else known
-        new = [text for text in dict.fromkeys(text for pair in pairs for text in pair) if text not in known]
-        parts = contributions(new, encoder=encoder, method=method, unit=self.unit, truncate=True, progress=progress)
-        known.update(zip(new, parts, strict=True))
+        texts = list(dict.fromkeys(text for pair in pairs for text in pair))
+        parts = contributions(texts, encoder=encoder, method=method, unit=self.unit, truncate=True, progress=progress)
+        known = dict(zip(texts, parts, strict=True))
         return [(known[left], known[right]) for left, right in pairs]
 
     def seen(self, source: Explanation | Parts) -> Explanation:

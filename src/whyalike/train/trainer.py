@@ -2,7 +2,7 @@
 
 The loop is sentence-transformers' own trainer. A run that was killed is taken up at its last checkpoint and ends with the
 same weights as one that was not. A finished model is a folder in sentence-transformers' format, with `training.json`
-beside it: what was asked, and how the loss went.
+beside it: what was asked, and how the loss went. It is written last: with it the training is complete.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,10 @@ from transformers.trainer_callback import PrinterCallback
 
 from whyalike import __version__
 from whyalike.encoders.modules import revive
-from whyalike.errors import BadInput, MissingExtra
-from whyalike.runs import check_asked, digest, write_asked
+from whyalike.errors import BadInput, DamagedFile, MissingExtra
+from whyalike.runs import ASKED, LOCK, check_asked, digest, held, is_empty, read_asked, write_asked
+from whyalike.untrusted import Fields, parse_json, read_text
+from whyalike.whole_files import whole_file, write_text, writing
 
 try:
     from datasets import Dataset, disable_progress_bars
@@ -38,6 +40,7 @@ Measure = Callable[[SentenceTransformer], dict[str, float]]
 CHECKPOINTS = "checkpoints"
 RECORD = "training.json"
 LOSS = "loss.safetensors"
+WHOLE = "whole"  # a file in a checkpoint that was written to its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,7 @@ class Trained:
     losses: tuple[tuple[int, float], ...]  # step, mean loss since the last one listed
     measured: tuple[dict[str, float], ...]  # on the development set, after each epoch
     asked: Mapping[str, Any] = field(default_factory=dict)
+    was_complete: bool = False  # nothing was left to do
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -113,57 +117,99 @@ def fit(
     """
     rows = len(next(iter(columns.values())))
     asked = {**asked, "settings": asdict(settings), "rows": rows, "data": digest(dict(columns))}
-    checkpoint = _prepare(folder, asked, resume, whole=(LOSS,) if _own(loss) else ())
+    with held(folder), writing(folder):
+        if (folder / RECORD).is_file():
+            return _completed(folder, asked, resume)
+        checkpoint = _prepare(folder, asked, resume)
+        trained = _trained(model, loss, columns, folder, asked, settings, measure, checkpoint, progress)
+        model.eval()
+        model.save(str(folder), create_model_card=False)
+        beside(folder)
+        write_text(folder / RECORD, json.dumps(trained.to_dict(), indent=1, sort_keys=True) + "\n")
+        _clear_up(folder)
+        return trained
+
+
+def _trained(
+    model: SentenceTransformer,
+    loss: nn.Module,
+    columns: Mapping[str, list[Any]],
+    folder: Path,
+    asked: Mapping[str, Any],
+    settings: Settings,
+    measure: Measure | None,
+    checkpoint: Path | None,
+    progress: bool,
+) -> Trained:
     revive(model)
     disable_progress_bars()
     watcher = _Watcher(model, loss, measure, progress)
     if checkpoint is not None:
-        _load_own(loss, Path(checkpoint))
+        _load_own(loss, checkpoint)
     trainer = SentenceTransformerTrainer(
         model=model,
-        args=_arguments(folder / CHECKPOINTS, settings, rows),
+        args=_arguments(folder / CHECKPOINTS, settings, asked["rows"]),
         train_dataset=Dataset.from_dict(dict(columns)),
         loss=loss,
         callbacks=[watcher],
     )
     trainer.remove_callback(PrinterCallback)
-    trainer.train(resume_from_checkpoint=checkpoint)
+    trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     history = [(int(row["step"]), float(row["loss"])) for row in trainer.state.log_history if "loss" in row]
     measured = [
         {name: value for name, value in row.items() if name.startswith("dev_") or name == "epoch"}
         for row in trainer.state.log_history
         if any(name.startswith("dev_") for name in row)
     ]
-    trained = Trained(folder, tuple(history), tuple(measured), asked)
-    model.eval()
-    model.save(str(folder), create_model_card=False)
-    beside(folder)
-    (folder / RECORD).write_text(json.dumps(trained.to_dict(), indent=1) + "\n", encoding="utf-8")
-    shutil.rmtree(folder / CHECKPOINTS)
-    return trained
+    return Trained(folder, tuple(history), tuple(measured), asked)
 
 
 def load_record(folder: Path) -> Trained:
     """What `fit` wrote beside a model."""
-    found = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-    losses = tuple((int(step), float(loss)) for step, loss in found["losses"])
-    return Trained(folder, losses, tuple(found["measured"]), found["asked"])
+    path = folder / RECORD
+    try:
+        found = Fields(parse_json(read_text(path, DamagedFile)))
+        losses = found.numbers("losses", len(found.list("losses")), 2)
+        measured = tuple(Fields(each, "a measurement").value for each in found.list("measured"))
+        steps = tuple((int(step), float(loss)) for step, loss in losses)
+        return Trained(folder, steps, measured, found.fields("asked").value)
+    except ValueError as error:
+        raise DamagedFile(f"{path} is damaged: {error}. Train the model again in another folder.") from error
 
 
-def _prepare(folder: Path, asked: Mapping[str, Any], resume: bool, whole: Sequence[str]) -> str | None:
+def _completed(folder: Path, asked: Mapping[str, Any], resume: bool) -> Trained:
+    """A training that has its record is complete, though it may have been killed before it could clear up."""
+    if not resume:
+        raise BadInput(f"{folder} holds a finished training. Give another folder, or empty this one.")
+    trained = load_record(folder)
+    check_asked(trained.asked, asked, folder, "Give another folder.")
+    _clear_up(folder)
+    return replace(trained, was_complete=True)
+
+
+def _clear_up(folder: Path) -> None:
+    if (folder / CHECKPOINTS).exists():
+        shutil.rmtree(folder / CHECKPOINTS)
+
+
+def _prepare(folder: Path, asked: Mapping[str, Any], resume: bool) -> Path | None:
     """The last checkpoint to go on from, or None; refuses a folder that holds something else."""
-    state = folder / CHECKPOINTS / "asked.json"
-    if not folder.exists() or not any(folder.iterdir()):
+    checkpoints = folder / CHECKPOINTS
+    state = checkpoints / ASKED
+    if not state.is_file():
+        begun = {each.name for each in folder.iterdir()} <= {CHECKPOINTS, LOCK} and is_empty(checkpoints)
+        if not begun:
+            raise BadInput(f"{folder} exists and is no unfinished training. Give another folder, or empty this one.")
         write_asked(state, asked)
         return None
-    if not state.is_file():
-        raise BadInput(f"{folder} exists and is no unfinished training. Give another folder, or empty this one.")
     if not resume:
         raise BadInput(f"{folder} holds an unfinished training. Take it up again with resume, or give another folder.")
-    check_asked(state, asked, folder, "Resume it as it was begun, or give another folder.")
-    found = sorted((folder / CHECKPOINTS).glob("checkpoint-*"), key=lambda each: int(each.name.rsplit("-", 1)[1]))
-    complete = [each for each in found if all((each / name).is_file() for name in ("trainer_state.json", *whole))]
-    return str(complete[-1]) if complete else None
+    check_asked(read_asked(state), asked, folder, "Resume it as it was begun, or give another folder.")
+    found = {int(each.name.rsplit("-", 1)[1]): each for each in checkpoints.glob("checkpoint-*")}
+    whole = [step for step, each in found.items() if (each / WHOLE).is_file()]
+    for step in found.keys() - whole:
+        shutil.rmtree(found[step])  # what a killed process, or a full disk, left of it
+    return found[max(whole)] if whole else None
 
 
 def _arguments(folder: Path, settings: Settings, rows: int) -> SentenceTransformerTrainingArguments:
@@ -199,6 +245,10 @@ class _Watcher(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         self.bar = tqdm(total=state.max_steps, initial=state.global_step, desc="Training", disable=not self.progress)
+        if state.global_step and state.epoch == round(state.epoch or 0.0):
+            self.on_epoch_end(
+                args, state, control
+            )  # a checkpoint of an epoch's last step was written before it was measured
 
     def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         self.bar.update(state.global_step - self.bar.n)
@@ -223,8 +273,11 @@ class _Watcher(TrainerCallback):
         )
 
     def on_save(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        place = Path(args.output_dir) / f"checkpoint-{state.global_step}"
         if own := _own(self.loss):
-            save_file(own, Path(args.output_dir) / f"checkpoint-{state.global_step}" / LOSS)
+            with whole_file(place / LOSS) as part:
+                save_file(own, part)
+        write_text(place / WHOLE, "")
 
     def on_train_end(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         self.bar.close()
