@@ -9,7 +9,9 @@ What is compared, for texts of n tokens:
 - (a) the papers' algorithm: one forward pass, then one backward pass per embedding dimension through the frozen network,
   without repeating the forward pass. Timed on `--dimensions` of them and scaled to all;
 - (b) the limit: encoding n copies of the text with the model's own forward pass, in batches of the best size tried;
-- (c) captum's integrated gradients, for the one-sided view.
+- (c) captum's integrated gradients, for the one-sided view;
+- biases shared over biases apart: what it costs to leave nothing over;
+- a short text against a long one: pulling over pushing, and over encodings of the long one.
 
 Each figure is the median over rounds of a ratio of two times taken one after the other.
 """
@@ -136,10 +138,10 @@ def bilrp(encoder: whyalike.Encoder, length: int, rounds: int, dimensions: int) 
     many = [text_of(length, seed) for seed in range(32 if length < 128 else 4 if encoder.record.dim < 700 else 1)]
 
     def one() -> None:
-        whyalike.contributions([text], encoder=encoder, progress=False)
+        whyalike.contributions([text], encoder=encoder, layer=0, progress=False)
 
     def batch() -> None:
-        whyalike.contributions(many, encoder=encoder, progress=False)
+        whyalike.contributions(many, encoder=encoder, layer=0, progress=False)
 
     papers = ratio(papers_bilrp(encoder, text, dimensions), one, rounds)
     return {
@@ -148,6 +150,45 @@ def bilrp(encoder: whyalike.Encoder, length: int, rounds: int, dimensions: int) 
         "batch_over_limit": ratio(batch, best_limit(encoder, many), max(2, rounds - 2)),
         "papers_over_ours": papers["ratio"] * encoder.record.dim / dimensions,
         "papers_dimensions_timed": dimensions,
+    }
+
+
+def shared_biases(encoder: whyalike.Encoder, length: int, rounds: int) -> dict[str, float]:
+    """Contributions of 16 texts with biases shared, over the same with biases apart."""
+    texts = [text_of(length, seed) for seed in range(16 if length < 128 else 2)]
+
+    def run(biases: str) -> Callable[[], Any]:
+        method = whyalike.BiLRP(layer=0, biases=biases)  # type: ignore[arg-type]
+        return lambda: whyalike.contributions(texts, encoder=encoder, method=method, progress=False)
+
+    return ratio(run("shared"), run("apart"), rounds)
+
+
+def short_against_long(encoder: whyalike.Encoder, words: int, tokens: int, rounds: int) -> dict[str, Any]:
+    """A query of so many words with a document of so many tokens, in words; and with ten documents of 60 tokens."""
+    query, document = text_of(words + 2, 1), text_of(tokens)
+    units = whyalike.explain(query, query, encoder=encoder, unit="word").matrix.shape[0]
+    documents = [text_of(60, seed) for seed in range(2, 12)]
+
+    def encoding(texts: list[str]) -> Callable[[], Any]:
+        batches = list(encoder.batches(encoder.read(texts), 10**9))
+        return lambda: [encoder.run(batch.features, 0) for batch in batches]
+
+    def explaining(texts: list[str]) -> Callable[[], Any]:
+        pairs = [(query, text) for text in texts]
+        return lambda: list(whyalike.explain_pairs(pairs, encoder=encoder, unit="word", progress=False))
+
+    def pushing() -> None:
+        parts = whyalike.contributions([query, document], encoder=encoder, unit="word", progress=False)
+        whyalike.explain_parts(*parts)
+
+    return {
+        "query_units": units,
+        "document_tokens": tokens,
+        "encodings_allowed": 2.5 * units + 3,
+        "over_encoding_the_document": ratio(explaining([document]), encoding([document]), rounds),
+        "pushing_over_pulling": ratio(pushing, explaining([document]), 2),
+        "ten_documents_over_encoding_them": ratio(explaining(documents), encoding(documents), rounds),
     }
 
 
@@ -288,7 +329,9 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
     parser.add_argument("--lengths", nargs="*", type=int, default=[8, 16, 32, 128])
     parser.add_argument(
-        "--only", nargs="+", default=["bilrp", "direction", "integrated_jacobians", "one_sided", "bti", "memory"]
+        "--only",
+        nargs="+",
+        default=["bilrp", "biases", "short_long", "direction", "integrated_jacobians", "one_sided", "bti", "memory"],
     )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--dimensions", type=int, default=32, help="backward passes of (a) that are timed")
@@ -305,6 +348,8 @@ def main() -> None:
             rounds = given.rounds if length < 128 else 2
             if "bilrp" in given.only:
                 found["bilrp"] = bilrp(encoder, length, rounds, given.dimensions if length < 128 else 8)
+            if "biases" in given.only:
+                found["shared_over_apart"] = {"command": command, **shared_biases(encoder, length, rounds)}
             if "direction" in given.only:
                 found["direction_over_pass"] = {"command": command, **direction(encoder, length, rounds)}
             if "one_sided" in given.only:
@@ -315,6 +360,9 @@ def main() -> None:
                 ]
             print(model, length, json.dumps(found), file=sys.stderr, flush=True)
             write(path, result)
+        if "short_long" in given.only:
+            result["short_against_long"] = {"command": command, **short_against_long(encoder, 6, 250, given.rounds)}
+            print(model, json.dumps(result["short_against_long"]), file=sys.stderr, flush=True)
         if "bti" in given.only:
             result["bti_over_one_encoding"] = {"command": command, **bti(encoder, 200, given.rounds)}
             print(model, json.dumps(result["bti_over_one_encoding"]), file=sys.stderr, flush=True)

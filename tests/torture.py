@@ -86,6 +86,7 @@ def data(folder: Path) -> dict[str, str]:
 
 def runs(given: dict[str, str]) -> Iterator[Run]:
     pairs, model = ("--data", given["pairs"]), ("--model", given["model"])
+    some = ("--pairs", "40")
     methods = (
         "--method",
         "bilrp",
@@ -98,13 +99,13 @@ def runs(given: dict[str, str]) -> Iterator[Run]:
     )
     for measure in ("balance", "conservation", "agreement", "perturbation", "sts"):
         chosen = () if measure == "sts" else methods
-        yield Run(f"evaluate {measure}", ("evaluate", measure, *pairs, *model, *chosen, "--out", "{}"))
-    yield Run("evaluate human", ("evaluate", "human", "--data", given["links"], *model, *methods, "--out", "{}"))
-    yield Run("evaluate rating", ("evaluate", "rating", *pairs, *model, *methods, "--out", "{}"))
+        yield Run(f"evaluate {measure}", ("evaluate", measure, *pairs, *some, *model, *chosen, "--out", "{}"))
+    yield Run("evaluate human", ("evaluate", "human", "--data", given["links"], *some, *model, *methods, "--out", "{}"))
+    yield Run("evaluate rating", ("evaluate", "rating", *pairs, *some, *model, *methods, "--out", "{}"))
     for name in ("parts-of-speech", "roles", "negation", "lexical", "models", "references"):
         yield Run(f"analyze {name}", ("analyze", name, *pairs, *model, "--out", "{}"))
     yield Run("analyze adjectives", ("analyze", "adjectives", *model, "--out", "{}"))
-    languages = ("--translated", given["translated"], "--tagger", "english", "--tagger", "en_core_web_sm")
+    languages = ("--translated", given["translated"], "--tagger", "english", "--tagger", "german")
     yield Run("analyze languages", ("analyze", "languages", *pairs, *languages, *model, "--out", "{}"))
     yield Run("report", ("report", *pairs, *model, "--out", "{}"))
     steps = ("--set", "batch_size=8", "--set", "max_steps=60", "--set", "checkpoint_every=7")

@@ -12,6 +12,7 @@ from whyalike.errors import BadInput, unknown
 from whyalike.matching import Matching
 from whyalike.sides import Kind, Side, Unit, group
 
+ROUNDING = 1e-6  # relative to an embedding: what is smaller is the rounding of float32, not a part
 FORMAT, VERSION = "whyalike explanation", 1  # of to_dict; read back by files.py
 Measured = dict[str, Any]  # what a method found out on the way: steps taken, error reached
 
@@ -58,16 +59,36 @@ class Contributions:
 
     side: Side
     tokens: Float[np.ndarray, "tokens space"]
-    remainder: Float[np.ndarray, "space"]  # biases, or the reference: what no token owns
+    remainder: Float[np.ndarray, "space"]  # biases, or the reference: what no token can be given
     embedding: Float[np.ndarray, "dim"]
+    states: Float[
+        np.ndarray, "tokens hidden"
+    ]  # of the units in the middle of the model: what `align` finds partners by
     method: MethodRecord
     model: ModelRecord
     measured: Measured = field(default_factory=dict)
 
+    @property
+    def nbytes(self) -> int:
+        return self.tokens.nbytes + self.states.nbytes
+
     def by(self, unit: Unit) -> Contributions:
         """The same contributions summed over words or sentences. Sums keep adding up; means would not."""
         side, labels = group(self.side, unit)
-        return replace(self, side=side, tokens=_sum_rows(self.tokens, labels, len(side)))
+        tokens, states = (_sum_rows(rows, labels, len(side)) for rows in (self.tokens, self.states))
+        return replace(self, side=side, tokens=tokens, states=states)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Products:
+    """The products of one text's contributions with some vectors, found without the contributions themselves."""
+
+    side: Side
+    values: Float[np.ndarray, "vectors tokens"]
+    embedding: Float[np.ndarray, "dim"]
+    states: Float[np.ndarray, "tokens hidden"]
+    method: MethodRecord
+    model: ModelRecord
 
 
 class Pair(NamedTuple):
@@ -132,6 +153,15 @@ class Explanation:
     def residual(self) -> float:
         """What the parts leave unexplained. Derived, so it cannot drift from them."""
         return self.score - float(self.matrix.sum() + self.left_terms.sum() + self.right_terms.sum()) - self.constant
+
+    @property
+    def background(self) -> float:
+        """What no pair of words can be given: everything with a remainder in it. 0 where nothing is left over."""
+        return float(self.left_terms.sum() + self.right_terms.sum()) + self.constant
+
+    @property
+    def has_background(self) -> bool:
+        return bool(self.left_terms.any() or self.right_terms.any() or self.constant)
 
     @property
     def adds_up(self) -> bool:
@@ -234,6 +264,7 @@ class Explanation:
             "left_terms": self.left_terms.tolist(),
             "right_terms": self.right_terms.tolist(),
             "constant": self.constant,
+            "background": self.background,
             "residual": self.residual,
             "method": asdict(self.method),
             "model": asdict(self.model),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from tqdm import tqdm
@@ -13,17 +13,20 @@ from tqdm import tqdm
 from whyalike.contrasts import Contrast
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.load import load_encoder
+from whyalike.encoders.tokens import Reading
 from whyalike.errors import BadInput, unknown
-from whyalike.explanation import Contributions, Explanation, OneSided
+from whyalike.explanation import Contributions, Explanation, OneSided, Products
 from whyalike.methods import METHODS, Method
 from whyalike.methods.first_order import FirstOrder
 from whyalike.methods.method import to_numpy
-from whyalike.methods.second_order import SecondOrder
+from whyalike.methods.second_order import Pulling, SecondOrder
 from whyalike.methods.tangents import GIBIBYTE
-from whyalike.pairs import explain_parts
+from whyalike.pairs import explain_parts, explain_products, vectors_of
 from whyalike.sides import UNITS, Unit
+from whyalike.sides import group as grouped
 
 PAIRS_TOGETHER = 256  # how many pairs explain_pairs looks at before it answers the first
+PULL, PULLED_THROUGH = 1.5, 3.0  # cost of pulling one vector back through a text, and of preparing it, in pushed units
 
 
 def explain(
@@ -91,27 +94,88 @@ def explain_pairs(
         yield from (explanation.by(unit) for explanation in found)
         return
     remaining = iter(pairs)
-    known: dict[tuple[str, str | None], Contributions] = {}
+    known: dict[Key, Contributions] = {}
     while group := list(islice(remaining, PAIRS_TOGETHER)):
-        needed = dict.fromkeys(key for pair in group for key in zip(pair, prompts, strict=True))
+        keys = [(Key(left, prompts[0]), Key(right, prompts[1])) for left, right in group]
+        needed = dict.fromkeys(key for pair in keys for key in pair)
         _give_up(known, needed, budget)
-        for prompt in dict.fromkeys(prompts):
-            texts = checked_texts(text for text, wanted in needed if wanted == prompt and (text, wanted) not in known)
-            parts = chosen.contributions(
-                encoder, texts, unit=unit, prompt=prompt, truncate=truncate, budget=budget, progress=progress
+        readings = _read([key for key in needed if key not in known], encoder, truncate)
+        units = {key: len(grouped(reading.side, unit)[0]) for key, reading in readings.items()}
+        units |= {key: len(part.side) for key, part in known.items()}
+        pulled = _worth_pulling(keys, readings, units) if isinstance(chosen, Pulling) else frozenset()
+        pushed = {key: reading for key, reading in readings.items() if key not in pulled}
+        parts = chosen.of_readings(encoder, [*pushed.values()], unit=unit, budget=budget, progress=progress)
+        known |= zip(pushed, parts, strict=True)
+        products: dict[tuple[Key, Key], Products] = {}
+        if isinstance(chosen, Pulling) and pulled:
+            through = list(
+                dict.fromkeys(pair if pair[1] in pulled else pair[::-1] for pair in keys if {*pair} & pulled)
             )
-            known |= zip(((text, prompt) for text in texts), parts, strict=True)
-        for left, right in group:
-            yield explain_parts(known[left, prompts[0]], known[right, prompts[1]], aligned=aligned)
+            pulls = chosen.products(
+                encoder,
+                [readings[long] for _, long in through],
+                [vectors_of(known[short]) for short, _ in through],
+                unit=unit,
+                budget=budget,
+                progress=progress,
+            )
+            products = dict(zip(through, pulls, strict=True))
+        for left, right in keys:
+            if (left, right) in products:
+                yield explain_products(known[left], products[left, right], aligned=aligned)
+            elif (right, left) in products:
+                yield explain_products(known[right], products[right, left], aligned=aligned).swapped()
+            else:
+                yield explain_parts(known[left], known[right], aligned=aligned)
 
 
-def _give_up(known: dict[tuple[str, str | None], Contributions], needed: Container[Any], budget: int) -> None:
+class Key(NamedTuple):
+    """A text, and the name of the prompt it is read with."""
+
+    text: str
+    prompt: str | None
+
+
+def _read(keys: Sequence[Key], encoder: Encoder, truncate: bool) -> dict[Key, Reading]:
+    found: dict[Key, Reading] = {}
+    for prompt in dict.fromkeys(key.prompt for key in keys):
+        own = [key for key in keys if key.prompt == prompt]
+        texts = checked_texts(key.text for key in own)
+        found |= zip(own, encoder.read(texts, prompt=prompt, truncate=truncate), strict=True)
+    return found
+
+
+def _worth_pulling(
+    pairs: Sequence[tuple[Key, Key]], readings: Mapping[Key, Reading], units: Mapping[Key, int]
+) -> frozenset[Key]:
+    """The texts through which it is cheaper to pull the contributions of all their partners than to push their own units.
+
+    Costs are in tokens run through the model. No two partners are both pulled through: one of them gives the contributions.
+    """
+    partners: dict[Key, set[Key]] = {key: set() for key in readings}
+    for left, right in pairs:
+        for key, other in ((left, right), (right, left)):
+            if key in partners:
+                partners[key].add(other)
+    saved = {}
+    for key, others in partners.items():
+        if key not in others:
+            pulls = sum(PULL * (units[other] + 1) + PULLED_THROUGH for other in others)
+            saved[key] = readings[key].length * (units[key] - pulls)
+    chosen: set[Key] = set()
+    for key in sorted(saved, key=lambda key: -saved[key]):
+        if saved[key] > 0 and not partners[key] & chosen:
+            chosen.add(key)
+    return frozenset(chosen)
+
+
+def _give_up(known: dict[Key, Contributions], needed: Container[Any], budget: int) -> None:
     """Drops the oldest contributions that are not needed now, until the rest fits in the budget."""
-    size = sum(part.tokens.nbytes for part in known.values())
+    size = sum(part.nbytes for part in known.values())
     for key in [key for key in known if key not in needed]:
         if size <= budget:
             return
-        size -= known.pop(key).tokens.nbytes
+        size -= known.pop(key).nbytes
 
 
 def contributions(

@@ -1,4 +1,4 @@
-"""What must hold for the gates of every family: values kept, linear plus a constant, and no gate to spare."""
+"""What must hold for the gates of every family: values kept, linear, nothing left over, and no gate to spare."""
 
 from __future__ import annotations
 
@@ -47,10 +47,26 @@ def test_freezing_changes_gradients(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_without_biases_the_matrix_alone_is_the_score(family: str) -> None:
-    e = whyalike.explain(LEFT, RIGHT, encoder=tiny_encoder(family, biases=False))
-    assert e.matrix.sum() == pytest.approx(e.score, abs=1e-10)
-    assert abs(e.constant) < 1e-10
+def test_the_matrix_alone_is_the_score(family: str) -> None:
+    encoder = tiny_encoder(family)
+    assert not encoder.wiring(0).constant
+    for layer in (0, encoder.layers // 2, encoder.layers - 1):
+        e = whyalike.explain(LEFT, RIGHT, encoder=encoder, layer=layer)
+        assert e.matrix.sum() == pytest.approx(e.score, abs=1e-10)
+        assert not e.left_terms.any()
+        assert not e.right_terms.any()
+        assert e.constant == e.background == 0
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_without_biases_both_ways_to_treat_them_are_one(family: str) -> None:
+    encoder = tiny_encoder(family, biases=False)
+    shared, apart = (
+        whyalike.explain(LEFT, RIGHT, encoder=encoder, method=whyalike.BiLRP(layer=0, biases=biases))
+        for biases in ("shared", "apart")
+    )
+    np.testing.assert_allclose(shared.matrix, apart.matrix, atol=1e-10)
+    assert apart.matrix.sum() == pytest.approx(apart.score, abs=1e-10)
 
 
 ATTENTION = {F.scaled_dot_product_attention, F.softmax, torch.softmax}
@@ -58,12 +74,23 @@ NORMALISATION = {F.layer_norm, torch.rsqrt, Tensor.rsqrt, torch.pow, Tensor.pow}
 ACTIVATION = {gates.activate, F.gelu, F.silu}
 
 
-@pytest.mark.parametrize("left_out", [ATTENTION, NORMALISATION, ACTIVATION], ids=["attention", "norm", "activation"])
-@pytest.mark.parametrize("family", ["bert", "mpnet", "qwen3", "gpt2", "modernbert", "t5:gated"])
-def test_leaving_out_any_gate_breaks_conservation(
-    family: str, left_out: set[object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    encoder = tiny_encoder(family, biases=False)
+BIASES = {F.linear, torch.addmm}
+FEW_BIASES = ("qwen3", "modernbert", "t5:gated")  # models whose linear maps have none
+LEFT_OUT = {"attention": ATTENTION, "norm": NORMALISATION, "activation": ACTIVATION, "bias": BIASES}
+
+
+@pytest.mark.parametrize(
+    ("family", "name"),
+    [
+        (family, name)
+        for family in ("bert", "mpnet", "qwen3", "gpt2", "modernbert", "t5:gated")
+        for name in LEFT_OUT
+        if name != "bias" or family not in FEW_BIASES
+    ],
+)
+def test_leaving_out_any_gate_breaks_the_law(family: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    left_out = LEFT_OUT[name]
+    encoder = tiny_encoder(family)
     (batch,) = encoder.batches(encoder.read([LEFT]), 100)
     states, embedding = states_at(encoder, batch, 0)
     masks = torch.ones(1, 1, batch.length, dtype=torch.float64)
@@ -74,8 +101,13 @@ def test_leaving_out_any_gate_breaks_conservation(
     monkeypatch.setattr(gates, "HANDLERS", fewer)
     partial = pull_directions(states, states.hidden, masks, frozen=wiring)[0]
     assert (partial - embedding).norm() > 1e-3 * embedding.norm()
+    if name == "bias":  # what is no known gate adds a constant, which the result states
+        e = whyalike.explain(LEFT, RIGHT, encoder=tiny_encoder(family), layer=0)
+        assert abs(e.background) > 1e-3
+        assert e.adds_up
+        return
     with pytest.raises(UnsupportedModel, match="cannot be explained with frozen gates"):
-        whyalike.explain(LEFT, RIGHT, encoder=tiny_encoder(family, biases=False))
+        whyalike.explain(LEFT, RIGHT, encoder=tiny_encoder(family), layer=0)
 
 
 class Cubed(nn.Module):
@@ -140,11 +172,31 @@ def test_from_a_reference_at_zero_the_matrix_alone_is_the_score(family: str, fou
         whyalike.IntegratedJacobians(reference="null", normalize="path")
 
 
-def test_a_constant_that_is_no_known_bias_goes_to_the_remainder() -> None:
-    encoder, plain = shifted_encoder(), tiny_encoder("bert")
-    with_shift, without = (whyalike.contributions([LEFT], encoder=each)[0] for each in (encoder, plain))
+def test_a_constant_that_a_module_subtracts_is_shared_too() -> None:
+    e = whyalike.explain(LEFT, RIGHT, encoder=shifted_encoder(), layer=0)
+    assert e.matrix.sum() == pytest.approx(e.score, abs=1e-10)
+    assert e.background == 0
+    apart = whyalike.BiLRP(layer=0, biases="apart")
+    with_shift, without = (
+        whyalike.contributions([LEFT], encoder=each, method=apart)[0]
+        for each in (shifted_encoder(), tiny_encoder("bert"))
+    )
     np.testing.assert_allclose(with_shift.tokens, without.tokens, atol=1e-12)
     assert np.linalg.norm(with_shift.remainder - without.remainder) > 0.1
+
+
+class Constant(nn.Module):
+    """Adds a constant by an operation that nobody knows as a bias."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.lerp(x, torch.full_like(x, 0.5), 0.25)
+
+
+def test_a_constant_that_cannot_be_shared_is_the_background() -> None:
+    e = whyalike.explain(LEFT, RIGHT, encoder=tiny_encoder("bert", dense=Constant()), layer=0)
+    assert e.adds_up
+    assert abs(e.background) > 1e-3
+    assert e.background == pytest.approx(e.score - e.matrix.sum())
 
 
 def test_wiring_finds_gated_products_and_unused_projections_by_itself() -> None:
@@ -153,4 +205,5 @@ def test_wiring_finds_gated_products_and_unused_projections_by_itself() -> None:
         encoder = tiny_encoder(family)
         found[family] = encoder.wiring(0)
     assert found["bert"] == Wiring(frozenset(), frozenset({0, 1, 6, 7, 12, 13, 18}))  # queries, keys, and the pooler
+    assert len(tiny_encoder("deberta").wiring(0).biased) == 9  # in each of three blocks: of the values, of two norms
     assert found["qwen3"].gated == {0, 1, 2}

@@ -41,9 +41,19 @@ def scale_of(encoder: Encoder) -> float:
 def test_bilrp(family: str, layer: int) -> None:
     encoder = tiny_encoder(family)
     layer = layer % (encoder.layers + 1)
-    e = whyalike.explain(LEFT, RIGHT, encoder=encoder, layer=layer)
+    e = whyalike.explain(LEFT, RIGHT, encoder=encoder, method=whyalike.BiLRP(layer=layer, biases="apart"))
     slow = [bilrp_by_loops(encoder, text, layer, family in GATED) for text in (LEFT, RIGHT)]
     np.testing.assert_allclose(e.matrix, pair_by_outer_products(*slow, scale_of(encoder)), **EXACT)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_bilrp_with_its_biases_shared(family: str) -> None:
+    encoder = tiny_encoder(family)
+    left, right = LEFT.split(",")[0], " ".join(RIGHT.split()[:5])  # the loops are slow
+    e = whyalike.explain(left, right, encoder=encoder, layer=1)
+    slow = [bilrp_by_loops(encoder, text, 1, family in GATED, shared=True) for text in (left, right)]
+    scale = e.model.scale(*(part.embedding for part in whyalike.contributions([left, right], encoder=encoder, layer=1)))
+    np.testing.assert_allclose(e.matrix, pair_by_outer_products(*slow, scale), **EXACT)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -72,9 +82,11 @@ def test_every_pooling_dense_layer_and_similarity(
 ) -> None:
     encoder = tiny_encoder("bert", pooling=pooling, dense=dense, similarity=similarity)
     scale = scale_of(encoder)
-    e = whyalike.explain(LEFT, RIGHT, encoder=encoder, layer=1)
-    slow = [bilrp_by_loops(encoder, text, 1, gated=False) for text in (LEFT, RIGHT)]
-    np.testing.assert_allclose(e.matrix, pair_by_outer_products(*slow, scale), **EXACT)
+    for biases in ("apart", "shared"):
+        e = whyalike.explain(LEFT, RIGHT, encoder=encoder, method=whyalike.BiLRP(layer=2, biases=biases))
+        slow = [bilrp_by_loops(encoder, text, 2, False, biases == "shared") for text in (LEFT, RIGHT)]
+        np.testing.assert_allclose(e.matrix, pair_by_outer_products(*slow, scale), **EXACT)
+    assert e.matrix.sum() == pytest.approx(e.score, abs=1e-10 * max(1, abs(e.score)))
     method = whyalike.IntegratedJacobians(layer=2, steps=2, rule="midpoint")
     e = whyalike.explain(LEFT, RIGHT, encoder=encoder, method=method)
     rule = RULES["midpoint"](2)

@@ -89,13 +89,14 @@ def test_same_input_same_output_and_batching_changes_nothing(method: str, encode
 
 def test_a_text_in_many_pairs_is_explained_once(encoder: whyalike.Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
-    original = whyalike.BiLRP.contributions
+    original = whyalike.BiLRP.of_readings
 
-    def counting(self: Any, encoder: Any, texts: Any, **options: Any) -> Any:
-        seen.extend(texts)
-        return original(self, encoder, texts, **options)
+    def counting(self: Any, encoder: Any, readings: Any, **options: Any) -> Any:
+        seen.extend(reading.side.text for reading in readings)
+        return original(self, encoder, readings, **options)
 
-    monkeypatch.setattr(whyalike.BiLRP, "contributions", counting)
+    whyalike.explain(LEFT, RIGHT, encoder=encoder)  # which also chooses the layer
+    monkeypatch.setattr(whyalike.BiLRP, "of_readings", counting)
     list(whyalike.explain_pairs([(LEFT, RIGHT), (LEFT, THIRD), (THIRD, LEFT)], encoder=encoder))
     assert sorted(seen) == sorted([LEFT, RIGHT, THIRD])
 
@@ -136,7 +137,9 @@ def test_reverse_mode_gives_the_same(method: str) -> None:
     narrow.model.truncate_dim = 3  # fewer dimensions than tokens: backward passes are cheaper
     reverse = whyalike.load_encoder(narrow.model, similarity="dot")
     for text in (LEFT, RIGHT):
-        many, few = (whyalike.contributions([text], encoder=each, method=method)[0] for each in (wide, reverse))
+        many, few = (
+            whyalike.contributions([text], encoder=each, method=method, layer=1)[0] for each in (wide, reverse)
+        )
         np.testing.assert_allclose(few.tokens, many.tokens[:, :3], atol=2e-2 if "integrated" in method else 1e-10)
 
 
@@ -230,3 +233,59 @@ def test_where_float32_misses_the_tolerance_steep_pieces_are_followed_in_float64
     assert all(torch.equal(value, before[key]) for key, value in encoder.model.state_dict().items())
     quick = whyalike.explain(LEFT, RIGHT, encoder=encoder, method=whyalike.IntegratedJacobians(tolerance=1e-2))
     assert "steps_in_float64" not in quick.measured["left"]
+
+
+LONG = " ".join([f"The old man plays guitar near the {place}, and a dog runs." for place in ("river", "hill")])
+
+
+@pytest.mark.parametrize("biases", ["shared", "apart"])
+@pytest.mark.parametrize("unit", ["token", "word", "sentence"])
+def test_a_short_text_is_pulled_through_a_long_one_to_the_same_result(
+    biases: Any, unit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder, method = tiny_encoder("bert"), whyalike.BiLRP(layer=1, biases=biases)
+    pulled: list[str] = []
+    original = whyalike.BiLRP.products
+
+    def counting(self: Any, encoder: Any, readings: Any, *args: Any, **options: Any) -> Any:
+        pulled.extend(reading.side.text for reading in readings)
+        return original(self, encoder, readings, *args, **options)
+
+    monkeypatch.setattr(whyalike.BiLRP, "products", counting)
+    pairs = [("a man", LONG), (LONG, "a man"), ("a dog", LONG), ("a dog", f"{LONG} Someone sings."), ("a man", "a dog")]
+    found = {}
+    for cost in (0.01, 1e9):
+        monkeypatch.setattr("whyalike.front_door.PULL", cost)
+        monkeypatch.setattr("whyalike.front_door.PULLED_THROUGH", cost)
+        for aligned in (False, True):
+            found[cost, aligned] = list(
+                whyalike.explain_pairs(pairs, encoder=encoder, method=method, unit=unit, aligned=aligned)
+            )
+    assert set(pulled) == {LONG, f"{LONG} Someone sings."}
+    for aligned in (False, True):
+        for cheap, dear in zip(found[0.01, aligned], found[1e9, aligned], strict=True):
+            for name in ("matrix", "left_terms", "right_terms", "constant", "score"):
+                np.testing.assert_allclose(getattr(cheap, name), getattr(dear, name), atol=1e-10, err_msg=name)
+            assert (cheap.left.tokens, cheap.right.tokens) == (dear.left.tokens, dear.right.tokens)
+            assert cheap.method == dear.method
+            assert cheap.adds_up
+
+
+def test_the_cheaper_way_is_taken_and_a_text_in_many_pairs_is_not_pulled_through(
+    encoder: whyalike.Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pulled: list[str] = []
+    original = whyalike.BiLRP.products
+
+    def counting(self: Any, encoder: Any, readings: Any, *args: Any, **options: Any) -> Any:
+        pulled.extend(reading.side.text for reading in readings)
+        return original(self, encoder, readings, *args, **options)
+
+    monkeypatch.setattr(whyalike.BiLRP, "products", counting)
+    long = LONG[:150]
+    list(whyalike.explain_pairs([("a man", long), (long, long)], encoder=encoder, layer=0))
+    list(whyalike.explain_pairs([(LEFT, RIGHT)], encoder=encoder, layer=0))
+    list(whyalike.explain_pairs([(f"a man {word}", long) for word in "abcdefg"], encoder=encoder, layer=0))
+    assert not pulled
+    whyalike.contrast("a man", long, LEFT, encoder=encoder, layer=0)
+    assert pulled == [long]

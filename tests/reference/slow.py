@@ -86,11 +86,19 @@ class SlowEncoder:
 
 
 class Rules(TorchFunctionMode):
-    """The rules AH, LN and GA of the BiLRP paper's section 3.2, and their like for other building blocks, as `.detach()`."""
+    """The rules AH, LN and GA of the BiLRP paper's section 3.2, and their like for other building blocks, as `.detach()`.
 
-    def __init__(self, gated: bool) -> None:
+    With ``shared`` each token also takes its share of every bias.
+    """
+
+    def __init__(self, gated: bool, shared: bool = False) -> None:
         super().__init__()
-        self.gated = gated
+        self.gated, self.shared = gated, shared
+
+    def plus(self, z: Tensor, bias: Tensor | None) -> Tensor:
+        if bias is None:
+            return z
+        return shared_bias(z, bias) if self.shared else z + bias
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -101,8 +109,17 @@ class Rules(TorchFunctionMode):
             eps = kwargs["eps"]
             centred = x - x.mean(-1, keepdim=True)
             y = centred / torch.sqrt(eps + centred.pow(2).mean(-1, keepdim=True)).detach()
-            y = y if weight is None else y * weight
-            return y if bias is None else y + bias
+            return self.plus(y if weight is None else y * weight, bias)
+        if self.shared and function is F.linear:
+            x, weight, bias = (*args, *kwargs.values(), None)[:3]
+            return self.plus(x @ weight.T, bias)
+        if self.shared and function is torch.addmm:
+            bias, x, weight = args
+            return self.plus(x @ weight, bias)
+        if (
+            self.shared and function in (torch.add, Tensor.add, Tensor.__add__) and _is_bias(args[1])
+        ):  # DeBERTa's, of norms and of values
+            return self.plus(args[0], args[1])
         if function is F.scaled_dot_product_attention:
             query, key, value = args[:3]
             mask = kwargs.get("attn_mask", args[3] if len(args) > 3 else None)
@@ -125,10 +142,24 @@ class Rules(TorchFunctionMode):
         return function(*args, **kwargs)
 
 
-def bilrp_by_loops(encoder: Encoder, text: str, layer: int, gated: bool) -> np.ndarray:
+def shared_bias(z: Tensor, bias: Tensor) -> Tensor:
+    """``z + b``, where b is ``b · ⟨z, ẑ⟩`` with ``ẑ = z/‖z‖²`` held: one vector after the other."""
+    rows = []
+    for vector, own in zip(z.reshape(-1, z.shape[-1]), bias.expand(z.shape).reshape(-1, z.shape[-1]), strict=True):
+        held = (vector / sum(entry * entry for entry in vector.tolist())).detach()
+        rows.append(vector + own * sum(entry * gate for entry, gate in zip(vector, held, strict=True)))
+    return torch.stack(rows).reshape(z.shape)
+
+
+def _is_bias(x: Any) -> bool:
+    heads = isinstance(x, Tensor) and x.ndim == 4 and x.shape[0] == x.shape[2] == 1
+    return heads or (isinstance(x, nn.Parameter) and x.ndim == 1)
+
+
+def bilrp_by_loops(encoder: Encoder, text: str, layer: int, gated: bool, shared: bool = False) -> np.ndarray:
     """LRP relevance of every token for every embedding dimension: section 3.1."""
     slow = SlowEncoder(encoder, text, layer)
-    return slow.jacobian_product(slow.hidden, slow.hidden, lambda: Rules(gated))
+    return slow.jacobian_product(slow.hidden, slow.hidden, lambda: Rules(gated, shared))
 
 
 def hessian_product_by_loops(encoder: Encoder, text: str, layer: int) -> np.ndarray:
@@ -159,12 +190,12 @@ def pair_by_outer_products(left: np.ndarray, right: np.ndarray, scale: float) ->
 
 
 def aligned_matrix(left: Contributions, right: Contributions, sharpness: float) -> np.ndarray:
-    """Each row's total shared out by softmax of cosines over its columns, each column's over its rows, and their mean."""
+    """Each row's total shared out by softmax of cosines of states over its columns, each column's over its rows; their mean."""
     n, m, scale = len(left.tokens), len(right.tokens), left.model.scale(left.embedding, right.embedding)
     dots = [[float(left.tokens[i] @ right.tokens[j]) / scale for j in range(m)] for i in range(n)]
     near = [
         [
-            float(left.tokens[i] @ right.tokens[j] / np.linalg.norm(left.tokens[i]) / np.linalg.norm(right.tokens[j]))
+            float(left.states[i] @ right.states[j] / np.linalg.norm(left.states[i]) / np.linalg.norm(right.states[j]))
             for j in range(m)
         ]
         for i in range(n)

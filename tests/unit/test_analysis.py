@@ -368,7 +368,7 @@ def test_the_commands_analyse_a_file(tmp_path: Path) -> None:
         (["analyze", "adjectives", "--pairs", "3"], "--pairs has no effect on adjectives"),
         (["analyze", "references", "--data", "x", "--layer", "3"], "--layer has no effect on references"),
         (["analyze", "sentiment"], "no analysis 'sentiment'. Known: parts-of-speech"),
-        (["analyze", "roles", "--set", "least=3"], "no parameter of bilrp 'least'. Known: layer"),
+        (["analyze", "roles", "--set", "least=3"], "no parameter of bilrp 'least'. Known: biases, layer"),
         (["analyze", "roles", "--set", "top=most"], "top should be a float"),
         (["analyze", "roles", "--scores", "five"], "should be the lowest and the highest"),
         (["analyze", "roles", "--pairs", "0"], "should be above 0"),

@@ -36,11 +36,26 @@ def fail(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *a
     return int(stopped.value.code or 0), capsys.readouterr().err
 
 
-def test_explain_shows_the_matrix_the_pairs_and_the_parts_adding_up() -> None:
+def test_explain_shows_the_matrix_and_the_pairs_adding_up() -> None:
     shown = run("explain", *PAIR)
     assert "score 0.541" in shown
     assert "guitar  ↔  music" in shown
-    assert "0.541 = 0.861 matrix − 0.339 left terms − 0.189 right terms + 0.207 constant" in shown
+    assert "The word pairs add up to the score, 0.541." in shown
+    assert "background" not in shown
+
+
+def test_a_background_is_one_part_and_its_components_are_shown_on_request(tmp_path: Path) -> None:
+    asked = ("explain", *PAIR, "--set", "biases=apart", "--html", str(tmp_path / "e.html"))
+    shown = run(*asked)
+    assert "0.541 = 0.861 word pairs − 0.320 background" in shown
+    assert "left terms" not in shown
+    shown = run(*asked, "--background")
+    assert [name in shown for name in ("left terms  −0.339", "right terms −0.189", "constant    +0.207")] == [True] * 3
+    page = (tmp_path / "e.html").read_text()
+    assert "<summary>background</summary>" in page
+    e = whyalike.explain(*PAIR, method=whyalike.BiLRP(layer=0, biases="apart"))
+    assert e.matrix.sum() + e.background == pytest.approx(e.score)
+    assert e.to_dict()["background"] == e.background == pytest.approx(-0.320, abs=1e-3)
 
 
 def test_json_is_the_explanation_and_loads_back(tmp_path: Path) -> None:
@@ -179,8 +194,8 @@ def test_a_text_may_begin_with_an_at_sign() -> None:
 def test_parts_far_larger_than_the_score_are_said_to_cancel() -> None:
     e = whyalike.explain(*PAIR, encoder=tiny_encoder("bert"))
     assert not any("cancel" in note for note in notes_of(e))
-    terms = np.zeros(len(e.left)), np.zeros(len(e.right))
-    terms[0][1], terms[1][1] = -40.0, -40.0
-    large = replace(e, matrix=e.matrix + 40 / e.matrix.size, left_terms=terms[0], right_terms=terms[1], constant=40.0)
-    (note,) = [note for note in notes_of(large) if "cancel" in note]
-    assert note.startswith("What no word owns is 40.000 on both sides")
+    matrix = e.matrix.copy()
+    matrix[0, 0], matrix[1, 1] = 20.0, -20.0
+    (note,) = [note for note in notes_of(replace(e, matrix=matrix)) if "cancel" in note]
+    assert note.startswith("The token pairs are ")
+    assert note.endswith("times as large as the score and cancel, so single pairs say little. Use a later layer.")

@@ -197,7 +197,7 @@ def test_settings_of_a_method_can_be_given_and_are_checked(tmp_path: Path) -> No
     assert isinstance(ran.exception, whyalike.errors.UnknownName)
     assert "no parameter of bti 'tolerance'" in str(ran.exception)
     ran = CliRunner().invoke(app, ["compare", LEFT, RIGHT, "--set", "bit.top_k=1"])
-    assert "'bit.top_k'. Known: bilrp.layer" in str(ran.exception)
+    assert "'bit.top_k'. Known: bilrp.biases, bilrp.layer" in str(ran.exception)
     ran = CliRunner().invoke(app, [*base, "bti", "--corpus", str(tmp_path / "none.txt")])
     assert "are for tfidf_vectors" in str(ran.exception)
     ran = CliRunner().invoke(app, [*base, "bti", "--by", "token"])

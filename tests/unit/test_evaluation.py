@@ -39,11 +39,12 @@ def encoder() -> whyalike.Encoder:
 
 
 def test_conservation_and_balance_are_sums(encoder: whyalike.Encoder) -> None:
-    e = whyalike.explain(*PAIRS[0], encoder=encoder)
-    row, bare = Conservation().prepare([subject("bilrp")], []).rows(Case(0, *PAIRS[0]), {"bilrp": e}, encoder)
+    apart = subject("bilrp@0,biases=apart")
+    e = whyalike.explain(*PAIRS[0], encoder=encoder, method=apart.method or "")
+    row, bare = Conservation().prepare([apart], []).rows(Case(0, *PAIRS[0]), {apart.name: e}, encoder)
     assert row["matrix"] + row["left_terms"] + row["right_terms"] + row["constant"] == pytest.approx(e.score)
     assert row["all_parts_off"] < 1e-9 < row["matrix_off"]
-    assert bare["subject"] == "bilrp, biases zero"
+    assert bare["subject"] == "bilrp@0,biases=apart, biases zero"
     assert bare["control"]
     assert bare["matrix_off"] < 1e-9
     assert bare["relevance"] == pytest.approx(bare["activation"])

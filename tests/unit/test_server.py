@@ -73,7 +73,7 @@ def test_explain_is_the_librarys_own_answer(app: Limits, encoder: whyalike.Encod
     answer = post(app, "/api/explain", {**PAIR, "unit": unit, "layer": 2}).json()
     scene = answer.pop("scene")
     same(answer, json.loads(json.dumps(whyalike.explain(**PAIR, encoder=encoder, unit=unit, layer=2).to_dict())))
-    assert scene["closing"].startswith("0.541 = ")
+    assert scene["closing"] == f"The {unit} pairs add up to the score, 0.541."
     assert len(scene["cells"]) == len(scene["left"])
 
 

@@ -95,12 +95,12 @@ def at_a_glance(study: Study) -> Section:
         rest = (pl.col("left_terms") + pl.col("right_terms") + pl.col("constant")).mean()
         matrix, other, largest = pairs.select(pl.col("matrix").mean(), rest, pl.col("residual").abs().max()).row(0)
         says.append(
-            f"{name}: all pairs sum to {matrix:.2f} on average, what no word owns to {other:.2f}; at most {largest:.1e} is "
+            f"{name}: all pairs sum to {matrix:.2f} on average, the background to {other:.2f}; at most {largest:.1e} is "
             f"left unexplained. {_special(table):.0%} of the positive relevance is of pairs with a special token."
         )
         if errors := pairs["error"].drop_nulls().to_list():
             says.append(
-                f"{name}: integration errs by {max(errors):.1%} of a text at most; what no word owns makes up for it."
+                f"{name}: integration errs by {max(errors):.1%} of a text at most; the background makes up for it."
             )
         if cut := int((pairs["cut"] > 0).sum()):
             says.append(f"{name} did not read all of {cut} pairs: their texts are longer than it reads.")

@@ -14,7 +14,7 @@ from whyalike.errors import WhyalikeError
 
 app = typer.Typer(
     name="whyalike",
-    help="Why does this model find these two texts alike? Token pair by token pair, with parts that add up to the score.",
+    help="Why does this model find these two texts alike? Word pair by word pair; the pairs add up to the score.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -25,7 +25,10 @@ def command(
     pooling: given.Pooling = None,
     prompts: given.Prompts = None,
     truncate: given.Truncate = False,
-    spread: Annotated[bool, typer.Option("--spread", help="Share what no token owns among the tokens.")] = False,
+    spread: Annotated[bool, typer.Option("--spread", help="Share the background among the words.")] = False,
+    background: Annotated[
+        bool, typer.Option("--background", help="Show the three components of the background, where there is one.")
+    ] = False,
     aligned: Annotated[
         bool, typer.Option("--aligned", help="Give each word's total to its likeliest partners, as people align words.")
     ] = False,
@@ -70,4 +73,4 @@ def command(
         write_bytes(png, render.to_png(found))
     if svg is not None:
         write_text(svg, render.to_svg(found))
-    shown.hand_over(found, as_json=as_json, html=html, wrote=(png, svg))
+    shown.hand_over(found, as_json=as_json, html=html, wrote=(png, svg), background=background)

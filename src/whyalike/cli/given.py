@@ -27,7 +27,13 @@ class By(StrEnum):
 
 
 Model = Annotated[str | None, typer.Option(help="A Hugging Face name or a path. Default: the embedded model.")]
-Layer = Annotated[int | None, typer.Option(help="Whose hidden states count as the tokens. 0: the embeddings.")]
+Layer = Annotated[
+    int | None,
+    typer.Option(
+        help="Layer whose hidden states are attributed (0 = embeddings). Default: the method's own; bilrp takes the first "
+        "layer at which the pairs are of the size of the score."
+    ),
+]
 Left = Annotated[str, typer.Argument(help="A text, `-` for standard input, or `@FILE` (`@@…`: a text with an @).")]
 Right = Annotated[str, typer.Argument(help="The other text, given in the same ways.")]
 Pooling = Annotated[str | None, typer.Option(help="Pooling for a plain transformer: mean, cls, lasttoken, …")]

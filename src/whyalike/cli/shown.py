@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from whyalike.render.page import Saved
 
 
-def hand_over(shown: Shown, *, as_json: bool, html: Path | None, wrote: tuple[Path | None, ...] = ()) -> None:
+def hand_over(
+    shown: Shown,
+    *,
+    as_json: bool,
+    html: Path | None,
+    wrote: tuple[Path | None, ...] = (),
+    background: bool = False,
+) -> None:
     """Data on stdout, what was written on stderr. ``wrote`` are files the command has written itself."""
     from whyalike import render
 
@@ -26,7 +33,7 @@ def hand_over(shown: Shown, *, as_json: bool, html: Path | None, wrote: tuple[Pa
         sys.stdout.write(json.dumps(shown.to_dict(), ensure_ascii=False) + "\n")
         return
     console = Console(highlight=False)
-    console.print(render.picture(shown, console.width))
+    console.print(render.picture(shown, console.width, background=background))
     for path in (html, *wrote):
         if path is not None:
             Console(stderr=True, highlight=False).print(f"Wrote {path}", markup=False)

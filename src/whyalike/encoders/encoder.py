@@ -17,7 +17,7 @@ from sentence_transformers.sentence_transformer.modules import Normalize
 from torch import Tensor
 
 from whyalike.encoders.fingerprint import fingerprint_of
-from whyalike.encoders.gates import Wiring
+from whyalike.encoders.gates import Biases, Wiring
 from whyalike.encoders.tokens import Reader, Reading
 from whyalike.encoders.twin import Features, Pass, Twin
 from whyalike.encoders.wiring import wire
@@ -75,7 +75,7 @@ class Encoder:
             max_tokens=self.limit(),
             fingerprint=fingerprint_of(model),
         )
-        self._wirings: dict[int, Wiring] = {}
+        self._wirings: dict[tuple[int, Biases], Wiring] = {}
         self._wiring_lock = threading.Lock()
         self._double: Encoder | None = None
         self.nulls: dict[
@@ -152,12 +152,13 @@ class Encoder:
             )
         return layer
 
-    def wiring(self, layer: int) -> Wiring:
+    def wiring(self, layer: int, biases: Biases = "shared") -> Wiring:
         """How the model's calls hang together from a layer on. Found at first use; refuses a model that breaks the laws."""
         with self._wiring_lock:
-            if layer not in self._wirings:
-                self._wirings[layer] = wire(self.twin, self._features(self.reader.read([PROBE], truncate=True)), layer)
-        return self._wirings[layer]
+            if (layer, biases) not in self._wirings:
+                features = self._features(self.reader.read([PROBE], truncate=True))
+                self._wirings[layer, biases] = wire(self.twin, features, layer, biases)
+        return self._wirings[layer, biases]
 
     def in_double(self) -> Encoder:
         """The same model with its weights in float64, for what float32 cannot resolve. Made at first use, and kept."""

@@ -4,12 +4,17 @@ A transformer's nonlinearity sits in a few factors that depend on the input: att
 a normalisation, the ratio ``act(x)/x`` of an activation, the gate of a gated MLP, the argmax of a max pooling. Hold these
 **gates** at their values and the network is affine in its hidden states.
 
+**A bias is a gate too.** A step ``z + b`` equals ``z + b·⟨z, ẑ⟩`` with ``ẑ = z/‖z‖²``. Hold ``ẑ`` and the step is linear in
+``z``: each unit takes the share ``⟨z_i, ẑ⟩`` of the bias, and shares sum to one. So the frozen network is linear and equals the
+model at its states, and nothing is left over (`Wiring.biases` = "shared"). With "apart", as in the BiLRP paper, biases are
+dropped instead, and what they add is left over.
+
 `Gates` is a mode that sees every torch function the model's own forward pass calls; the table ``HANDLERS`` at the end of
 this file says what each gate-making function does. A keeper decides what becomes of a gate:
 
 - `Detached` makes it a constant for autograd, so derivatives are those of the frozen network;
 - `Recorder` writes it on a tape, in call order;
-- `Replayer` puts the tape's gates back while other states flow through, and drops every bias.
+- `Replayer` puts the tape's gates back while other states flow through.
 
 The mode is thread-local. Gates are handled only from ``start`` on: before its layer is reached, a pass is a plain one.
 """
@@ -20,15 +25,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode, handle_torch_function, has_torch_function
 
+from whyalike.encoders.attention import attention_probabilities, repeat_heads
+
 Handler = Callable[..., Any]
+Biases = Literal["shared", "apart"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +44,9 @@ class Wiring:
 
     gated: frozenset[int] = frozenset()  # activations whose output is the gate of a product (SwiGLU, GeGLU)
     unused: frozenset[int] = frozenset()  # linear maps that feed nothing but gates (queries and keys)
-    constant: bool = False  # whether something other than a known bias adds a constant
+    biased: frozenset[int] = frozenset()  # sums of states and a constant (DeBERTa's bias of values)
+    constant: bool = False  # whether something else adds a constant
+    biases: Biases = "shared"
 
 
 class Detached:
@@ -85,7 +94,7 @@ class Gates(TorchFunctionMode):
         self.keeper, self.wiring = keeper, wiring
         self.handlers = HANDLERS if handlers is None else handlers
         self.started = False
-        self.activations = self.linears = 0
+        self.activations = self.linears = self.sums = 0
 
     def start(self) -> None:
         self.started = True
@@ -97,15 +106,7 @@ class Gates(TorchFunctionMode):
         return handler(self, function, *args, **(kwargs or {}))
 
 
-class ExplicitAttention(TorchFunctionMode):
-    """Spells attention out, since torch's fused kernels have no forward-mode derivative."""
-
-    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if function is F.scaled_dot_product_attention:
-            query, key, value, *rest = args
-            probabilities = attention_probabilities(query, key, *rest, **(kwargs or {}))
-            return probabilities @ _repeat_heads(value, query)
-        return function(*args, **(kwargs or {}))
+SMALLEST = 1e-30  # ‖z‖² below which a step has no direction to share a bias by
 
 
 def fit(gate: Tensor, rows: int) -> Tensor:
@@ -157,8 +158,7 @@ def layer_norm(
         scale = (_wide(input).var(axes, correction=0, keepdim=True) + eps).rsqrt().to(input.dtype)
         return scale if weight is None else scale * weight
 
-    output = times(input - input.mean(axes, keepdim=True), gates.keeper.keep(gate), ours=True)
-    return output + bias if bias is not None and gates.keeper.keeps_biases else output
+    return plus_bias(gates, times(input - input.mean(axes, keepdim=True), gates.keeper.keep(gate), ours=True), bias)
 
 
 def rms_norm(
@@ -197,7 +197,7 @@ def activation(gates: Gates, function: Any, x: Tensor, *args: Any, inplace: bool
     with torch.no_grad():
         at_zero = act(torch.zeros(1, dtype=x.dtype, device=x.device))
     output = times(x, gates.keeper.keep(lambda: _ratio(act, x, at_zero)))
-    return output + at_zero if gates.keeper.keeps_biases and at_zero.any() else output
+    return plus_bias(gates, output, at_zero) if at_zero.any() else output
 
 
 def _ratio(act: Callable[[Tensor], Tensor], x: Tensor, at_zero: Tensor) -> Tensor:
@@ -213,7 +213,7 @@ def attention(
 ) -> Tensor:
     """AH rule: the probabilities are the gate, the values carry the linear part."""
     probabilities = gates.keeper.keep(lambda: attention_probabilities(query, key, *args, **kwargs))
-    value = _repeat_heads(value, query)
+    value = repeat_heads(value, query)
     if value.shape[0] == probabilities.shape[0]:
         return probabilities @ value
     # All rounds of a text meet the same probabilities: lay them side by side and multiply once.
@@ -222,31 +222,6 @@ def attention(
     output = (probabilities @ beside).unflatten(3, (len(rounds), -1))
     # Written with heads innermost: every model next puts a token's heads side by side, which then costs nothing.
     return output.permute(3, 0, 2, 1, 4).flatten(0, 1).transpose(1, 2)
-
-
-def attention_probabilities(
-    query: Float[Tensor, "*batch heads left hidden"],
-    key: Float[Tensor, "*batch fewer right hidden"],
-    attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-) -> Float[Tensor, "*batch heads left right"]:
-    """What `F.scaled_dot_product_attention` multiplies the values with."""
-    key = _repeat_heads(key, query)
-    scores = query @ key.transpose(-1, -2) * (query.shape[-1] ** -0.5 if scale is None else scale)
-    if is_causal:
-        later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
-        scores = scores.masked_fill(later, float("-inf"))
-    if attn_mask is not None:
-        scores = scores.masked_fill(~attn_mask, float("-inf")) if attn_mask.dtype == torch.bool else scores + attn_mask
-    return scores.softmax(-1)
-
-
-def _repeat_heads(x: Tensor, query: Tensor) -> Tensor:
-    """Grouped-query attention: keys and values shared by several heads."""
-    return x if x.shape[-3] == query.shape[-3] else x.repeat_interleave(query.shape[-3] // x.shape[-3], -3)
 
 
 def maximum(gates: Gates, function: Any, x: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -263,17 +238,60 @@ def maximum(gates: Gates, function: Any, x: Tensor, *args: Any, **kwargs: Any) -
 
 def linear(gates: Gates, function: Any, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     gates.linears += 1
-    if gates.keeper.keeps_biases:
-        return function(input, weight, bias)
     if gates.linears - 1 in gates.wiring.unused:
-        return input.new_zeros(1).expand(*input.shape[:-1], len(weight))
-    return function(input, weight)
+        if isinstance(gates.keeper, Replayer) and not gates.keeper.keeps_biases:
+            return input.new_zeros(1).expand(*input.shape[:-1], len(weight))
+        return function(input, weight, bias)
+    return plus_bias(gates, function(input, weight), bias)
 
 
-def addmm(gates: Gates, function: Any, bias: Tensor, input: Tensor, weight: Tensor, **kwargs: Any) -> Tensor:
-    if gates.keeper.keeps_biases or bias.ndim > 1:
-        return function(bias, input, weight, **kwargs)
-    return input @ weight * kwargs.get("alpha", 1)
+def addmm(
+    gates: Gates,
+    function: Any,
+    bias: Tensor,
+    input: Tensor,
+    weight: Tensor,
+    *,
+    beta: int | float = 1,
+    alpha: int | float = 1,
+) -> Tensor:
+    if bias.ndim > 1:
+        return function(bias, input, weight, beta=beta, alpha=alpha)
+    return plus_bias(
+        gates, input @ weight * alpha if alpha != 1 else input @ weight, bias * beta if beta != 1 else bias
+    )
+
+
+def add(gates: Gates, function: Any, x: Any, y: Any, *, alpha: int | float = 1) -> Any:
+    """A sum of states and a constant adds a bias; any other sum is as it was."""
+    return _sum(gates, function, x, y, alpha, sign=1)
+
+
+def subtract(gates: Gates, function: Any, x: Any, y: Any, *, alpha: int | float = 1) -> Any:
+    return _sum(gates, function, x, y, alpha, sign=-1)
+
+
+def _sum(gates: Gates, function: Any, x: Any, y: Any, alpha: int | float, sign: int) -> Any:
+    gates.sums += 1
+    first, second = 2 * (gates.sums - 1), 2 * gates.sums - 1  # the numbers of the two operands
+    if first in gates.wiring.biased:
+        return plus_bias(gates, y * (sign * alpha), torch.as_tensor(x, dtype=y.dtype, device=y.device))
+    if second in gates.wiring.biased:
+        return plus_bias(gates, x.clone(), torch.as_tensor(y, dtype=x.dtype, device=x.device) * (sign * alpha))
+    return function(x, y) if alpha == 1 else function(x, y, alpha=alpha)
+
+
+def plus_bias(gates: Gates, z: Tensor, bias: Tensor | None) -> Tensor:
+    """``z + bias``, of which each unit takes its share. ``z`` is ours: nothing else reads it."""
+    if bias is None:
+        return z
+    if gates.wiring.biases == "apart":
+        return z + bias if gates.keeper.keeps_biases else z
+    gate = gates.keeper.keep(lambda: _wide(z) / _wide(z).square().sum(-1, keepdim=True).clamp_min(SMALLEST))
+    if isinstance(gates.keeper, Recorder):
+        return z + bias  # all units together: the shares sum to one
+    shares = (_wide(z).unflatten(0, (-1, gate.shape[0])) * gate).sum(-1, keepdim=True).flatten(0, 1).to(z.dtype)
+    return z.addcmul_(shares, bias) if torch.is_inference_mode_enabled() else z.addcmul(shares, bias)
 
 
 def _wide(x: Tensor) -> Tensor:
@@ -353,5 +371,13 @@ HANDLERS: Mapping[Any, Handler] = MappingProxyType(
         Tensor.max: maximum,
         F.linear: linear,
         torch.addmm: addmm,
+        torch.add: add,
+        Tensor.add: add,
+        Tensor.__add__: add,
+        Tensor.__radd__: add,
+        Tensor.__iadd__: add,
+        torch.sub: subtract,
+        Tensor.sub: subtract,
+        Tensor.__sub__: subtract,
     }
 )

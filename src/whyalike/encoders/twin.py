@@ -38,6 +38,9 @@ class Pass:
     leaf: bool = False  # whether the states at ``layer`` are cut off from what made them, to be differentiated at
     seen: Tensor | None = None  # the states at ``layer``
     outputs: list[Any] = field(default_factory=list)  # what the blocks before ``layer`` gave in this pass
+    middle: Tensor | None = (
+        None  # the states in the middle of the model, where words are told apart best by their meaning
+    )
     token_outputs: Tensor | None = None  # what the transformer hands to the pooling
     calls: int = 0
 
@@ -102,6 +105,8 @@ class Twin:
         last = index == self.layers - 1 and current.layer == self.layers
         if index == current.layer:
             args, kwargs = _replace_state(args, kwargs, current.enter(_state(args, kwargs)))
+        if index == self.layers // 2:
+            current.middle = _state(args, kwargs)
         output = (
             current.skipped[index]
             if index < current.layer and current.skipped is not None

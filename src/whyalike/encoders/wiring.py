@@ -1,4 +1,4 @@
-"""Finds how a model's calls hang together, and refuses a model whose frozen pass is not linear plus a constant.
+"""Finds how a model's calls hang together, and refuses a model whose frozen pass is not linear.
 
 Both are done once per encoder and layer, on a short text, before the first explanation with frozen gates.
 """
@@ -6,7 +6,7 @@ Both are done once per encoder and layer, on a short text, before the first expl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -17,6 +17,7 @@ from torch import Tensor
 
 from whyalike.encoders.gates import (
     HANDLERS,
+    Biases,
     Detached,
     Gates,
     Handler,
@@ -25,6 +26,8 @@ from whyalike.encoders.gates import (
     Wiring,
     activation,
     activation_module,
+    add,
+    subtract,
 )
 from whyalike.encoders.twin import Features, Pass, Twin, tile
 from whyalike.errors import UnsupportedModel
@@ -37,17 +40,34 @@ class _Finds:
     hidden: Tensor
     activations: list[Tensor] = field(default_factory=list)
     linears: list[Tensor] = field(default_factory=list)
+    sums: dict[int, Tensor] = field(default_factory=dict)  # by the number of the operand that is constant
     gated: set[int] = field(default_factory=set)
+    known: dict[Any, bool] = field(
+        default_factory=dict
+    )  # nodes of the autograd graph: whether they depend on the states
 
     def depends_on_states(self, x: Any) -> bool:
         if not isinstance(x, Tensor) or not x.requires_grad:
             return False
-        return torch.autograd.grad(x.sum(), self.hidden, retain_graph=True, allow_unused=True)[0] is not None
+        if x.grad_fn is None:
+            return x is self.hidden
+        waiting = [x.grad_fn]
+        while waiting:
+            node = waiting[-1]
+            before = [each for each, _ in node.next_functions if each is not None]
+            unknown = [each for each in before if each not in self.known]
+            if unknown:
+                waiting += unknown
+                continue
+            leaf = getattr(node, "variable", None)
+            self.known[node] = leaf is self.hidden if leaf is not None else any(self.known[each] for each in before)
+            waiting.pop()
+        return self.known[x.grad_fn]
 
 
-def wire(twin: Twin, features: Features, layer: int) -> Wiring:
+def wire(twin: Twin, features: Features, layer: int, biases: Biases) -> Wiring:
     """The model's wiring from ``layer`` on, its laws checked."""
-    found = _find(twin, features, layer)
+    found = replace(_find(twin, features, layer), biases=biases)
     return _check(twin, features, layer, found)
 
 
@@ -55,7 +75,8 @@ def _find(twin: Twin, features: Features, layer: int) -> Wiring:
     """One pass with gates held constant for autograd; reachability in its graph tells what is used how.
 
     Where an activation's output meets another factor that depends on the states, the activation is the gate and the
-    other factor carries the linear part. A linear map whose output no gradient reaches feeds only gates.
+    other factor carries the linear part. A linear map whose output no gradient reaches feeds only gates. A sum of states and
+    something that does not depend on them adds a bias, unless it feeds only gates (the mask of attention).
     """
     plain = Pass(layer)
     with torch.no_grad():
@@ -66,11 +87,13 @@ def _find(twin: Twin, features: Features, layer: int) -> Wiring:
     gates = Gates(Detached(), Wiring(), _watching(finds))
     with torch.enable_grad(), gates:
         embedding = twin.run(features, Pass(layer, hidden, when_reached=gates.start))
-        moving = [number for number, output in enumerate(finds.linears) if output.requires_grad]
-        outputs = [finds.linears[number] for number in moving]
-        reached = torch.autograd.grad(embedding.sum(), outputs, allow_unused=True) if outputs else ()
-    unused = frozenset(number for number, gradient in zip(moving, reached, strict=True) if gradient is None)
-    return Wiring(frozenset(finds.gated), unused)
+        linears = {number: output for number, output in enumerate(finds.linears) if output.requires_grad}
+        outputs = [*linears.values(), *finds.sums.values()]
+        gradients = torch.autograd.grad(embedding.sum(), outputs, allow_unused=True) if outputs else ()
+    reached = [gradient is not None for gradient in gradients]
+    unused = frozenset(number for number, used in zip(linears, reached, strict=False) if not used)
+    biased = frozenset(number for number, used in zip(finds.sums, reached[len(linears) :], strict=True) if used)
+    return Wiring(frozenset(finds.gated), unused, biased)
 
 
 def _watching(finds: _Finds) -> Mapping[Any, Handler]:
@@ -95,17 +118,29 @@ def _watching(finds: _Finds) -> Mapping[Any, Handler]:
                 x, y = one.detach(), other
         return function(x, y, **kwargs)
 
+    def watch_sum(gates: Gates, function: Any, x: Any, y: Any, **kwargs: Any) -> Any:
+        gates.sums += 1
+        output = function(x, y, **kwargs)
+        depends = [finds.depends_on_states(each) for each in (x, y)]
+        if depends.count(True) == 1:
+            finds.sums[2 * (gates.sums - 1) + depends.index(False)] = output
+        return output
+
     table = {
         function: watch_activation(handler) if handler in (activation, activation_module) else handler
         for function, handler in HANDLERS.items()
     }
+    table |= {function: watch_sum for function, handler in HANDLERS.items() if handler in (add, subtract)}
     table[F.linear] = watch_linear
     table |= dict.fromkeys((torch.mul, Tensor.mul, Tensor.__mul__, Tensor.__rmul__), watch_product)
     return MappingProxyType(table)
 
 
 def _check(twin: Twin, features: Features, layer: int, wiring: Wiring) -> Wiring:
-    """The laws of a frozen encoder: values unchanged, and linear plus a constant. Raises where they do not hold."""
+    """The laws of a frozen encoder: values unchanged, and linear but for a constant. Raises where they do not hold.
+
+    With biases apart the frozen encoder is affine while they are kept, and its linear part is what is left when they are not.
+    """
     plain, recorder = Pass(layer), Recorder()
     with torch.no_grad():
         own = twin.run(features, plain)
@@ -117,12 +152,13 @@ def _check(twin: Twin, features: Features, layer: int, wiring: Wiring) -> Wiring
         assert x is not None
         other = x.flip(-1) + x.roll(1, -1)  # any other states of the same size
         rounds = torch.cat([x, torch.zeros_like(x), other, x + other])
-        frozen, linear = (
-            replay(
-                twin, features, Pass(layer, rounds, tile(recording.outputs, 4, len(x))), recorder.tape, wiring, biases
-            )
-            for biases in (True, False)
-        )
+
+        def replayed(keeps_biases: bool) -> Float[Tensor, "rows dim"]:
+            current = Pass(layer, rounds, tile(recording.outputs, 4, len(x)))
+            return replay(twin, features, current, recorder.tape, wiring, keeps_biases)
+
+        linear = replayed(False)
+        frozen = replayed(True) if wiring.biases == "apart" else linear
     at_x, at_zero, at_other, at_sum = frozen.chunk(4)
     size = own.norm() + at_other.norm() + at_sum.norm() + at_zero.norm()
     unequal = {
@@ -146,7 +182,7 @@ def _check(twin: Twin, features: Features, layer: int, wiring: Wiring) -> Wiring
                 f"(relative error {error:.1e}, expected at most {tolerance:.0e}). It has an operation that whyalike does "
                 "not know as a gate. Use integrated_jacobians or token_outputs, which need no gates."
             )
-    return Wiring(wiring.gated, wiring.unused, constant)
+    return replace(wiring, constant=constant)
 
 
 def replay(

@@ -52,7 +52,7 @@ class Randomization(Measure):
         rows: list[Row] = []
         for stage, strange in self._drawn[encoder]:
             for judged in self._judged:
-                (again,) = judged.explanations([(case.left, case.right)], strange)
+                (again,) = judged.at_layer_of(found[judged.name]).explanations([(case.left, case.right)], strange)
                 numbers = compared(found[judged.name], again)
                 if numbers["spearman"] is None and _same(found[judged.name], again):
                     numbers["spearman"] = 1.0  # it says the same of all words, and went on to

@@ -42,6 +42,13 @@ class Subject:
         """One explanation per pair, as the subject looks at it."""
         return [self.seen(source) for source in self.sources(pairs, encoder)]
 
+    def at_layer_of(self, e: Explanation) -> Subject:
+        """The subject at the layer of an explanation of its own: for other weights it might choose another itself."""
+        layer = e.method.parameters.get("layer")
+        if self.method is None or getattr(self.method, "layer", 0) is not None or not isinstance(layer, int):
+            return self
+        return replace(self, method=replace(cast(Any, self.method), layer=layer))
+
     @property
     def looks_at(self) -> Method:
         """The method whose contributions it looks at; where it needs none, one that costs no more than the score."""

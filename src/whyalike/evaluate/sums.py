@@ -49,6 +49,7 @@ class Conservation(Measure):
             self._bare[encoder] = without_biases(encoder)
         bare = self._bare[encoder]
         for judged in self._judged:
+            judged = judged.at_layer_of(found[judged.name])
             (source,) = judged.sources([(case.left, case.right)], bare)
             texts = () if judged.method is None or judged.view or isinstance(source, Explanation) else source
             rows.append({**_parts(f"{judged.name}, biases zero", judged.seen(source), texts), "control": True})

@@ -36,7 +36,7 @@ class TokenEmbeddings(SecondOrder):
         states, embedding = states_at(encoder, batch, self.layer_in(encoder))
         units = torch.einsum("ubt,bth->ubh", cut.masks, states.hidden)
         units = torch.nn.functional.normalize(units, dim=-1) if self.normalize else units
-        return Images(units, embedding, [{} for _ in batch.readings])
+        return Images(units, embedding, states.middle, [{} for _ in batch.readings])
 
     def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
         return totals_by_images(self, encoder, batch, towards, budget)
@@ -58,12 +58,12 @@ class Random(SecondOrder):
             raise BadInput(f"A seed should be a whole number from 0 on; got {self.seed!r}.")
 
     def images(self, encoder: Encoder, batch: Batch, cut: Cut, budget: int) -> Images:
-        embedding, _ = encoder.run(batch.features, self.layer_in(encoder))
+        states, embedding = states_at(encoder, batch, self.layer_in(encoder))
         drawn = [self._draw(reading.prompt + reading.side.text, batch.length, encoder) for reading in batch.readings]
         tokens = torch.as_tensor(np.stack(drawn), dtype=embedding.dtype, device=embedding.device)
         tokens = tokens * (embedding.norm(dim=-1) / (batch.length * embedding.shape[-1]) ** 0.5)[:, None, None]
         units = torch.einsum("ubt,btd->ubd", cut.masks, tokens)
-        return Images(units, embedding, [{} for _ in batch.readings])
+        return Images(units, embedding, states.middle, [{} for _ in batch.readings])
 
     def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
         return totals_by_images(self, encoder, batch, towards, budget)

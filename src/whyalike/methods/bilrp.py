@@ -1,38 +1,70 @@
-"""BiLRP (Vasileiou & Eberle 2024): contributions of the network with its gates held."""
+"""BiLRP (Vasileiou & Eberle 2024): contributions of the network with its gates held, biases among them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, get_args
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from whyalike.encoders.encoder import Batch, Encoder
-from whyalike.methods.second_order import Cut, Images, SecondOrder, Totals
-from whyalike.methods.tangents import frozen_images, pull_one, states_at
+from whyalike.encoders.gates import Biases
+from whyalike.errors import unknown
+from whyalike.methods.default_layer import LayerChoice, choose_layer
+from whyalike.methods.second_order import Cut, Images, Pulled, Pulling, Totals
+from whyalike.methods.tangents import frozen_images, pull_products, states_at
 
 
 @dataclass(frozen=True, slots=True)
-class BiLRP(SecondOrder):
-    """``c_i = J_frozen(x) · x_i``; the remainder is what the biases add, ``e − Σ c_i``.
+class BiLRP(Pulling):
+    """``c_i = J_frozen(x) · x_i``. The frozen network is linear and equals the model at ``x``, so ``Σ c_i = e``.
 
-    Equals the paper's sum of outer products of LRP relevances over the embedding dimensions (its section 3.1, with the
-    rules AH, LN and GA of section 3.2), without one backward pass per dimension: n rows are run forward instead.
+    Differs from the paper: each unit takes its share of every bias, ``⟨z_i, z⟩/‖z‖²`` of the ``z`` that the bias is added to.
+    With ``biases="apart"`` biases are dropped, as in the paper: this equals its sum of outer products of LRP relevances over
+    the embedding dimensions (section 3.1, with the rules AH, LN and GA of section 3.2), and the remainder is what the
+    biases add. Either way n rows are run forward instead of one backward pass per dimension.
     """
 
     name: ClassVar[str] = "bilrp"
-    summary: ClassVar[str] = "attention, normalisation and activation gates held at their values"
+    summary: ClassVar[str] = "attention, normalisation, activation and bias gates held at their values"
     paper: ClassVar[str] = "Vasileiou & Eberle 2024"
     adds_up: ClassVar[bool] = True
-    layer: int | None = 0
+    layer: int | None = None  # None: the first layer at which the parts are of the size of the score
+    biases: Biases = "shared"
+
+    def __post_init__(self) -> None:
+        if self.biases not in get_args(Biases):
+            raise unknown("way to treat biases", self.biases, get_args(Biases))
+
+    def layer_in(self, encoder: Encoder) -> int:
+        return encoder.check_layer(self.layer) if self.layer is not None else self._choice(encoder).layer
+
+    def chosen(self, encoder: Encoder) -> dict[str, Any]:
+        if self.layer is not None:
+            return {}
+        return {"layer": self.layer_in(encoder), "layer_chosen": self._choice(encoder).reason}
+
+    def _choice(self, encoder: Encoder) -> LayerChoice:
+        """Also where biases are apart: it is the same model, and the two are then read at one layer."""
+        return choose_layer(encoder, lambda layer: BiLRP(layer=layer))
 
     def images(self, encoder: Encoder, batch: Batch, cut: Cut, budget: int) -> Images:
-        units, embedding = frozen_images(encoder, batch, self.layer_in(encoder), cut.masks, budget)
-        return Images(units, embedding, [{} for _ in batch.readings])
+        layer = self.layer_in(encoder)
+        units, embedding, middle = frozen_images(encoder, batch, layer, cut.masks, budget, self.biases)
+        return Images(units, embedding, middle, [{} for _ in batch.readings])
 
-    def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
+    def pull(
+        self, encoder: Encoder, batch: Batch, cut: Cut, towards: Float[Tensor, "vectors batch dim"], budget: int
+    ) -> Pulled:
         layer = self.layer_in(encoder)
         states, embedding = states_at(encoder, batch, layer)
-        gradient = pull_one(states, states.hidden, towards[None], frozen=encoder.wiring(layer))
-        return Totals((gradient * states.hidden).sum(-1)[0], embedding[0], {})
+        wiring = encoder.wiring(layer, self.biases)
+        values, _ = pull_products(states, states.hidden, towards, cut.masks, budget, frozen=wiring)
+        return Pulled(values, embedding, states.middle)
+
+    def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
+        every = torch.eye(batch.length, dtype=towards.dtype, device=towards.device)[:, None]
+        pulled = self.pull(encoder, batch, Cut([], every), towards[None, None], budget)
+        return Totals(pulled.values[0, :, 0], pulled.embedding[0], {})

@@ -29,7 +29,7 @@ class HessianProduct(SecondOrder):
     def images(self, encoder: Encoder, batch: Batch, cut: Cut, budget: int) -> Images:
         states, embedding = states_at(encoder, batch, self.layer_in(encoder))
         units = true_images(states, states.hidden, states.hidden, cut.masks, budget)
-        return Images(units, embedding, [{} for _ in batch.readings])
+        return Images(units, embedding, states.middle, [{} for _ in batch.readings])
 
     def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
         states, embedding = states_at(encoder, batch, self.layer_in(encoder))

@@ -94,7 +94,7 @@ class IntegratedJacobians(SecondOrder):
                 size = float(np.linalg.norm(whole.value(np.zeros(1))) / embedding[row].double().norm().clamp_min(1e-12))
                 found = found | {"reference_size": size}
             measured.append(found)
-        return Images(units, embedding, measured)
+        return Images(units, embedding, torch.cat([path.states.middle for path in paths]), measured)
 
     def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
         (whole,), embedding = self.paths(encoder, batch, budget)
@@ -278,6 +278,7 @@ def _one(states: States, row: int) -> States:
     return replace(
         states,
         hidden=states.hidden[row : row + 1],
+        middle=states.middle[row : row + 1],
         features=tree_map(pick, dict(states.features)),
         before=tree_map(pick, states.before),
     )

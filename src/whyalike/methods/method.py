@@ -30,7 +30,11 @@ class Method(ABC):
     def record(self, encoder: Encoder) -> MethodRecord:
         self.check(encoder)
         parameters = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}  # type: ignore[arg-type]
-        return MethodRecord(self.name, parameters, self.adds_up)
+        return MethodRecord(self.name, parameters | self.chosen(encoder), self.adds_up)
+
+    def chosen(self, encoder: Encoder) -> dict[str, Any]:
+        """What the method chose itself for this encoder, and why: written into results in place of its parameters."""
+        return {}
 
     @abstractmethod
     def check(self, encoder: Encoder) -> None:

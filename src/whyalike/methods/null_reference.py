@@ -12,7 +12,6 @@ back is embedded before it is used, and solved for anew unless it is as near to 
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,6 +21,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from whyalike.cache import cache_folder
+from whyalike.errors import WhyalikeError
 from whyalike.methods.tangents import States, jacobian_at
 from whyalike.whole_files import whole_file
 
@@ -47,13 +48,11 @@ def null_states(
 
 def _path(states: States, start: Float[Tensor, "1 tokens hidden"], positions: str) -> Path:
     """One file for each model, as it pools and in its precision, layer, length and kind of positions."""
-    try:
-        cache = Path(os.environ.get("WHYALIKE_CACHE") or Path.home() / ".cache/whyalike")
-    except RuntimeError:  # no home, so nowhere to keep it
-        cache = Path(os.devnull)
     record, precision = states.encoder.record, str(start.dtype).removeprefix("torch.")
     model = f"{record.fingerprint}-{record.pooling}-{record.dim}-{precision}"
-    return cache / "null-references-1" / model / f"layer-{states.layer}-{positions}-{start.shape[1]}.safetensors"
+    return (
+        cache_folder() / "null-references-1" / model / f"layer-{states.layer}-{positions}-{start.shape[1]}.safetensors"
+    )
 
 
 def _read(
@@ -73,7 +72,9 @@ def _read(
 
 
 def _write(path: Path, found: Float[Tensor, "1 tokens hidden"], size: float) -> None:
-    with suppress(OSError, SafetensorError):  # a folder that cannot be written to costs time, not the answer
+    with suppress(
+        OSError, SafetensorError, WhyalikeError
+    ):  # a folder that cannot be written to costs time, not the answer
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as part:
             save_file({"states": found, "size": torch.tensor(size, dtype=torch.float64)}, part)

@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from whyalike.encoders.encoder import Batch, Encoder
 from whyalike.encoders.tokens import Reading
-from whyalike.explanation import Contributions, Measured
+from whyalike.explanation import ROUNDING, Contributions, Measured, Products
 from whyalike.methods.method import Method, to_numpy
 from whyalike.methods.tangents import GIBIBYTE
 from whyalike.sides import Side, Unit, group
@@ -29,7 +29,17 @@ class Images:
 
     units: Float[Tensor, "units batch space"]
     embedding: Float[Tensor, "batch dim"]
+    middle: Float[Tensor, "batch tokens hidden"]  # states in the middle of the model
     measured: list[Measured]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pulled:
+    """The products of a batch's units with vectors, the embeddings, and the states in the middle of the model."""
+
+    values: Float[Tensor, "vectors units batch"]
+    embedding: Float[Tensor, "batch dim"]
+    middle: Float[Tensor, "batch tokens hidden"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,6 +114,7 @@ class SecondOrder(Method):
                         tokens=tokens,
                         remainder=self._remainder(tokens, embedding),
                         embedding=embedding,
+                        states=to_numpy(cut.masks[: len(side), row] @ images.middle[row]),
                         method=record,
                         model=encoder.record,
                         measured=images.measured[row],
@@ -114,10 +125,11 @@ class SecondOrder(Method):
     def _remainder(
         self, tokens: Float[np.ndarray, "tokens space"], embedding: Float[np.ndarray, "dim"]
     ) -> Float[np.ndarray, "space"]:
-        """What is left, taken in float64, so that also a model in half precision adds up."""
-        if not self.adds_up:
-            return np.zeros(tokens.shape[1], dtype=tokens.dtype)
-        return (embedding - tokens.sum(0, dtype=np.float64)).astype(tokens.dtype)
+        """What is left, taken in float64, so that also a model in half precision adds up. Mere rounding is nothing."""
+        left = embedding - tokens.sum(0, dtype=np.float64) if self.adds_up else np.zeros(tokens.shape[1])
+        if np.linalg.norm(left) <= ROUNDING * np.linalg.norm(embedding):
+            left = np.zeros_like(left)
+        return left.astype(tokens.dtype)
 
     def check(self, encoder: Encoder) -> None:
         self.layer_in(encoder)
@@ -125,6 +137,54 @@ class SecondOrder(Method):
     def layer_in(self, encoder: Encoder) -> int:
         """The layer in this encoder; methods without one of their own look at the last."""
         return encoder.check_layer(encoder.layers if self.layer is None else self.layer)
+
+
+class Pulling(SecondOrder):
+    """A method to which the products of a text's contributions with a few vectors cost one backward pass per vector.
+
+    So a short text against a long one costs the units of the short one: see `front_door.explain_pairs`.
+    """
+
+    @abstractmethod
+    def pull(
+        self, encoder: Encoder, batch: Batch, cut: Cut, towards: Float[Tensor, "vectors batch dim"], budget: int
+    ) -> Pulled:
+        """The products of one batch of equally long texts."""
+
+    @final
+    def products(
+        self,
+        encoder: Encoder,
+        readings: Sequence[Reading],
+        vectors: Sequence[Float[np.ndarray, "_ dim"]],
+        *,
+        unit: Unit = "token",
+        budget: int = GIBIBYTE,
+        progress: bool = False,
+    ) -> list[Products]:
+        """The products of each reading with vectors of its own."""
+        found: dict[int, Products] = {}
+        record = self.record(encoder)
+        with tqdm(total=len(readings), unit="text", delay=2, disable=None if progress else True, leave=False) as bar:
+            for batch in encoder.batches(readings, TOKENS_TOGETHER):
+                cut = cut_into(batch, unit, encoder)
+                own = [vectors[number] for number in batch.numbers]
+                towards = cut.masks.new_zeros(max(map(len, own)), len(own), encoder.record.dim)
+                for row, each in enumerate(own):
+                    towards[: len(each), row] = torch.from_numpy(each)
+                pulled = self.pull(encoder, batch, cut, towards, budget)
+                for row, number in enumerate(batch.numbers):
+                    side = cut.sides[row]
+                    found[number] = Products(
+                        side=side,
+                        values=to_numpy(pulled.values[: len(own[row]), : len(side), row]),
+                        embedding=to_numpy(pulled.embedding[row]),
+                        states=to_numpy(cut.masks[: len(side), row] @ pulled.middle[row]),
+                        method=record,
+                        model=encoder.record,
+                    )
+                bar.update(len(batch.readings))
+        return [found[number] for number in range(len(readings))]
 
 
 def totals_by_images(

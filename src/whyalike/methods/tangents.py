@@ -7,6 +7,8 @@ through an encoder, all linear in the direction:
 - `push_directions`, the true Jacobian in forward mode, n directions beside one plain pass;
 - `pull_directions`, reverse mode: one backward pass per embedding dimension, when there are fewer of them.
 
+`pull_products` gives the products of all units' images with a few directions of the embedding, by one backward pass each.
+
 Rows are laid out round after round: all texts of a batch with their first direction, then all with their second, …
 """
 
@@ -25,8 +27,9 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.func import jvp, vmap
 
+from whyalike.encoders.attention import ExplicitAttention
 from whyalike.encoders.encoder import Batch, Encoder
-from whyalike.encoders.gates import Detached, ExplicitAttention, Gates, Recorder, Replayer, Wiring
+from whyalike.encoders.gates import Biases, Detached, Gates, Recorder, Replayer, Wiring
 from whyalike.encoders.twin import Features, Pass, tile
 from whyalike.encoders.wiring import replay
 
@@ -46,6 +49,7 @@ class States:
     layer: int
     hidden: Float[Tensor, "batch tokens hidden"]
     before: list[object]  # outputs of the blocks before the layer
+    middle: Float[Tensor, "texts tokens hidden"]  # states in the middle of the model
     normalize: bool = False  # whether the map ends in the unit sphere (normalize="path")
 
     def embed(self, hidden: Float[Tensor, "rows tokens hidden"], when_reached: Callable[[], None]) -> Tensor:
@@ -63,8 +67,9 @@ def states_at(
     """A plain pass: the states at the layer, and the embedding."""
     embedding, current = encoder.run(batch.features, layer)
     assert current.seen is not None
+    assert current.middle is not None
     embedding = F.normalize(embedding, dim=-1) if normalize else embedding
-    return States(encoder, batch.features, layer, current.seen, current.outputs, normalize), embedding
+    return States(encoder, batch.features, layer, current.seen, current.outputs, current.middle, normalize), embedding
 
 
 def directions_of(
@@ -75,22 +80,29 @@ def directions_of(
 
 
 def frozen_images(
-    encoder: Encoder, batch: Batch, layer: int, masks: Float[Tensor, "units batch tokens"], budget: int
-) -> tuple[Images, Float[Tensor, "batch dim"]]:
-    """``J_frozen · x_unit`` for every unit of every text, and the embeddings, which the recording pass gives anyway."""
-    wiring = encoder.wiring(layer)
+    encoder: Encoder,
+    batch: Batch,
+    layer: int,
+    masks: Float[Tensor, "units batch tokens"],
+    budget: int,
+    biases: Biases = "shared",
+) -> tuple[Images, Float[Tensor, "batch dim"], Float[Tensor, "batch tokens hidden"]]:
+    """``J_frozen · x_unit`` for every unit of every text; and the embeddings and the states in the middle of the model, which
+    the recording pass gives anyway.
+    """
+    wiring = encoder.wiring(layer, biases)
     if len(masks) > encoder.record.dim:  # a backward pass costs about as much as a replayed row
         states, embedding = states_at(encoder, batch, layer)
-        return pull_directions(states, states.hidden, masks, frozen=wiring), embedding
+        return pull_directions(states, states.hidden, masks, budget, frozen=wiring), embedding, states.middle
     recorder, current = Recorder(), Pass(layer)
     with torch.inference_mode():
         gates = Gates(recorder, wiring)
         current.when_reached = gates.start
         with gates:
             embedding = encoder.twin.run(batch.features, current)
-        assert current.seen is not None
+        assert current.middle is not None
         images = replay_directions(encoder, batch, current, recorder.tape, wiring, masks, budget)
-    return images, embedding
+    return images, embedding, current.middle
 
 
 def replay_directions(
@@ -124,7 +136,7 @@ def true_images(
 ) -> Images:
     """``J(point) · change_unit`` for every unit, forward or reverse, whichever is cheaper."""
     if len(masks) > states.encoder.record.dim:
-        return pull_directions(states, points, masks, change=change)
+        return pull_directions(states, points, masks, budget, change=change)
     return push_directions(states, points, change, masks, budget)
 
 
@@ -195,20 +207,39 @@ def pull_directions(
     states: States,
     points: Float[Tensor, "batch tokens hidden"],
     masks: Float[Tensor, "units batch tokens"],
+    budget: int = GIBIBYTE,
     *,
     change: Float[Tensor, "batch tokens hidden"] | None = None,
     frozen: Wiring | None = None,
 ) -> Images:
     """The same images by one backward pass per embedding dimension: cheaper where dimensions are few and units many."""
+    size = states.encoder.record.dim
+    every = torch.eye(size, dtype=points.dtype, device=points.device)[:, None].expand(size, len(points), size)
+    products, _ = pull_products(states, points, every, masks, budget, change=change, frozen=frozen)
+    return products.permute(1, 2, 0)
+
+
+def pull_products(
+    states: States,
+    points: Float[Tensor, "batch tokens hidden"],
+    towards: Float[Tensor, "directions batch dim"],
+    masks: Float[Tensor, "units batch tokens"],
+    budget: int,
+    *,
+    change: Float[Tensor, "batch tokens hidden"] | None = None,
+    frozen: Wiring | None = None,
+) -> tuple[Float[Tensor, "directions units batch"], Float[Tensor, "batch dim"]]:
+    """``⟨direction, image of unit⟩`` for all units, by one backward pass per direction, some at once; and the embeddings."""
     change = points if change is None else change
-    with torch.enable_grad(), _mode(frozen) as mode:
+    at_once = max(1, rounds_at_once(states.encoder, points, budget // 3))
+    with torch.enable_grad(), ExplicitAttention() if frozen is None else Gates(Detached(), frozen) as mode:
         leaf = points.detach().clone().requires_grad_()
         embedding = states.embed(leaf, mode.start if isinstance(mode, Gates) else lambda: None)
-        columns = []
-        for dimension in range(embedding.shape[-1]):
-            (gradient,) = torch.autograd.grad(embedding[:, dimension].sum(), leaf, retain_graph=True)
-            columns.append(torch.einsum("bth,bth,ubt->ub", gradient, change, masks))
-    return torch.stack(columns, -1).detach()
+        products = []
+        for some in towards.to(embedding.dtype).split(at_once):
+            (gradients,) = torch.autograd.grad(embedding, leaf, some, retain_graph=True, is_grads_batched=True)
+            products.append(torch.einsum("kbth,bth,ubt->kub", gradients, change, masks))
+    return torch.cat(products).detach(), embedding.detach()
 
 
 def jacobian_at(states: States, point: Float[Tensor, "1 tokens hidden"]) -> Float[Tensor, "dim tokens hidden"]:

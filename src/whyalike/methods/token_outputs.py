@@ -30,8 +30,9 @@ class TokenOutputs(SecondOrder):
         embedding, current = encoder.run(batch.features, self.layer_in(encoder))
         states = current.token_outputs if self.layer is None else current.seen
         assert states is not None
+        assert current.middle is not None
         units = pooled(encoder, batch.features, states, cut.masks, budget)
-        return Images(units, embedding, [{} for _ in batch.readings])
+        return Images(units, embedding, current.middle, [{} for _ in batch.readings])
 
     def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
         return totals_by_images(self, encoder, batch, towards, budget)

@@ -37,8 +37,8 @@ def to_terminal(shown: Shown, *, width: int = 100, colours: bool = True) -> str:
     return out.getvalue()
 
 
-def picture(shown: Shown, width: int) -> RenderableType:
-    """The picture for a rich console."""
+def picture(shown: Shown, width: int, *, background: bool = False) -> RenderableType:
+    """The picture for a rich console; ``background``: with the components of an explanation's background."""
     if isinstance(shown, Explanation):
-        return terminal.picture(shown, width)
+        return terminal.picture(shown, width, background=background)
     return comparison.picture(shown, width) if isinstance(shown, Comparison) else contrast.picture(shown, width)

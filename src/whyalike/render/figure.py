@@ -26,9 +26,12 @@ def to_figure(explanation: Explanation) -> Any:
             f"The matrix is {len(scene.grid.rows)} by {len(scene.grid.columns)}, "
             f"too large for a figure (at most {WIDEST} each way). Draw it by sentence, or as HTML or SVG."
         )
-    title = altair.TitleParams(f"score {scene.score:.3f}", subtitle=[scene.caption, *scene.notes], anchor="start")
+    below = (
+        [scene.caption, *scene.notes] if scene.parts or scene.matched else [scene.caption, scene.closing, *scene.notes]
+    )
+    title = altair.TitleParams(f"score {scene.score:.3f}", subtitle=below, anchor="start")
     charts = [_heat_map(altair, scene)] if scene.grid.rows else []
-    charts.append(_parts(altair, scene) if scene.parts else _matches(altair, scene))
+    charts += [_matches(altair, scene)] if scene.matched else [_parts(altair, scene)] if scene.parts else []
     return (
         altair.vconcat(*charts, spacing=24)
         .properties(title=title, padding=16)
@@ -78,13 +81,13 @@ def _heat_map(altair: Any, scene: Scene) -> Any:
     size = {"width": 52 * len(headings[1]), "height": 30 * len(headings[0])}
     cells = base.mark_rect(stroke="white").encode(
         color=altair.Color(
-            "value:Q", scale=scale, title="adds" if scene.parts else "score", legend=altair.Legend(gradientLength=120)
+            "value:Q", scale=scale, title="score" if scene.matched else "adds", legend=altair.Legend(gradientLength=120)
         )
     )
     dark = altair.datum.value
     light_ink = (dark > 0.55 * scene.limit) | (dark < -0.55 * scene.limit)
     shown = (
-        base if scene.parts else base.transform_filter(dark != 0)
+        base.transform_filter(dark != 0) if scene.matched else base
     )  # between words that are not matched there is no value
     numbers = shown.mark_text(fontSize=11).encode(
         text=altair.Text("value:Q", format="+.2f"),
@@ -120,7 +123,7 @@ def _parts(altair: Any, scene: Scene) -> Any:
         ),
     )
     shade = altair.condition(altair.datum.value > 0, altair.value(rgb(POSITIVE)), altair.value(rgb(NEGATIVE)))
-    return base.mark_bar(height=16).encode(color=shade).properties(width=max(420, 52 * len(scene.right)), height=130)
+    return base.mark_bar(height=16).encode(color=shade).properties(width=max(420, 52 * len(scene.right)), height=80)
 
 
 def _matches(altair: Any, scene: Scene) -> Any:

@@ -6,7 +6,7 @@ from html import escape
 from itertools import groupby
 
 from whyalike.explanation import Explanation
-from whyalike.render.scene import WHITE_INK, Heading, Scene, Word, direction, printable, scene_of, shade
+from whyalike.render.scene import WHITE_INK, Heading, Part, Scene, Word, direction, printable, scene_of, shade
 from whyalike.render.svg import texts_with_links
 
 LINKED = 40  # units; between longer texts links are a thicket
@@ -26,13 +26,12 @@ STYLE = """
 .whyalike th{font-weight:500;padding:.1rem .4rem;text-align:right;max-width:14rem;overflow-wrap:anywhere}
 .whyalike .pairs th{text-align:left;color:#5c5c5c;overflow-wrap:normal}
 .whyalike th.special,.whyalike th.prompt{outline:none;color:#6a6a6a}
-.whyalike th.remainder{font-style:italic;color:#6a6a6a}.whyalike td.remainder{outline:1px dashed #8a8a8a;outline-offset:-1px}
 .whyalike .bar{display:inline-block;height:.8em;vertical-align:middle;border-radius:.15rem}
 .whyalike .sum{font-weight:600;margin:.6rem 0}.whyalike .note{color:#8a4b00}
 .whyalike table.parts{margin-top:1rem}.whyalike .parts td,.whyalike .pairs td{padding:.05rem .6rem;text-align:left}
 @media (prefers-color-scheme:dark){.whyalike{color:#eaeaea;background:#17181a}.whyalike .caption{color:#a8a8a8}
 .whyalike .note{color:#f0b25a}.whyalike .pairs th{color:#a8a8a8}
-.whyalike th.special,.whyalike th.prompt,.whyalike th.remainder{color:#a0a0a0}}
+.whyalike th.special,.whyalike th.prompt{color:#a0a0a0}}
 """
 
 PAGE_STYLE = "body{margin:0;background:#fff}@media (prefers-color-scheme:dark){body{background:#17181a}}"
@@ -112,9 +111,7 @@ def _run(words: tuple[Word, ...], limit: float) -> str:
 
 
 def _heading(heading: Heading, scope: str) -> str:
-    label = escape(heading.label)
-    shown = label if heading.kind == "remainder" else f"<bdi>{label}</bdi>"
-    return f'<th scope="{scope}" class="{heading.kind}">{shown}</th>'
+    return f'<th scope="{scope}" class="{heading.kind}"><bdi>{escape(heading.label)}</bdi></th>'
 
 
 def _matrix(scene: Scene) -> str:
@@ -125,20 +122,16 @@ def _matrix(scene: Scene) -> str:
     rows = []
     for row, values in zip(grid.rows, grid.values, strict=True):
         cells = "".join(
-            _cell(float(value), scene.limit, f"{row.label} ↔ {column.label}", _beside(row, column))
+            _cell(float(value), scene.limit, f"{row.label} ↔ {column.label}")
             for column, value in zip(grid.columns, values, strict=True)
         )
         rows.append(f"<tr>{_heading(row, 'row')}{cells}</tr>")
     return f'<div class="scroll"><table><thead><tr><td></td>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
-def _beside(row: Heading, column: Heading) -> str:
-    return "remainder" if "remainder" in (row.kind, column.kind) else ""
-
-
-def _cell(value: float, limit: float, pair: str, kind: str = "") -> str:
+def _cell(value: float, limit: float, pair: str) -> str:
     title = f"{escape(pair)}: {value:+.5f}"
-    return f'<td class="{f"cell {kind}".strip()}" style="{css(value, limit)}" title="{title}">{value:+.2f}</td>'
+    return f'<td class="cell" style="{css(value, limit)}" title="{title}">{value:+.2f}</td>'
 
 
 def _pairs(scene: Scene) -> str:
@@ -164,9 +157,14 @@ def _matches(scene: Scene) -> str:
 def _parts(scene: Scene, *, brief: bool) -> str:
     if not scene.parts:
         return ""
-    most = max(abs(part.value) for part in scene.parts) or 1.0
+    more = f"<details><summary>background</summary>{_bars(scene.background, brief)}</details>" if not brief else ""
+    return _bars(scene.parts, brief) + more
+
+
+def _bars(parts: tuple[Part, ...], brief: bool) -> str:
+    most = max(abs(part.value) for part in parts) or 1.0
     rows = []
-    for part in scene.parts:
+    for part in parts:
         width, tint = (6 if brief else 16) * abs(part.value) / most, css(part.value or 1.0, abs(part.value) or 1.0)
         meaning = "" if brief else f"<td>{part.meaning}</td>"
         bar = f'<span class="bar" style="width:{width:.2f}rem;{tint}"></span>'

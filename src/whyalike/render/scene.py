@@ -18,8 +18,7 @@ POSITIVE: Colour = (179, 88, 6)  # orange against blue: told apart by every kind
 NEGATIVE: Colour = (33, 102, 172)
 PAPER: Colour = (250, 250, 248)
 WHITE_INK = 0.85  # a fuller colour than this is written on in white; see the test of contrast ratios
-NEARLY_ALL_CANCELS = 5  # times the largest score: what no word owns hides what pairs of words do
-REST = "rest"  # heads the row and the column of what no word owns
+TOO_LARGE = 5  # times the largest score: parts that cancel say little of single pairs
 JOINERS = "\u200c\u200d"  # Persian and emoji are wrong without them
 
 
@@ -27,7 +26,7 @@ Labelled = TypeVar("Labelled", Pair, Match)
 
 
 class Word(NamedTuple):
-    """A unit of a text, and what it adds to the score with all of the other text; or its saliency, where words are matched."""
+    """A unit of a text, and the sum of its pairs with all of the other text; or its saliency, where words are matched."""
 
     label: str
     kind: Kind
@@ -49,16 +48,16 @@ def rgb(colour: Colour) -> str:
 
 
 class Heading(NamedTuple):
-    """Of a row or a column of the heat map: a word, or what no word owns."""
+    """Of a row or a column of the heat map."""
 
     label: str
-    kind: Kind | Literal["remainder"]
-    number: int  # of the word in its text; -1 where there is none
+    kind: Kind
+    number: int  # of the word in its text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
-    """The heat map: the words that have something to show, and beside them what no word owns, where there is any."""
+    """The heat map: the words that have something to show."""
 
     rows: tuple[Heading, ...]
     columns: tuple[Heading, ...]
@@ -81,7 +80,9 @@ class Scene:
     right: tuple[Word, ...]
     cells: Float[np.ndarray, "left right"]
     grid: Grid  # all cells, or those of words that have a match
-    parts: tuple[Part, ...]  # none where the method says nothing about parts
+    matched: bool  # whether a first-order method matched words; its cells without a match are empty
+    parts: tuple[Part, ...]  # the pairs and the background; none where the pairs alone add up, or words are matched
+    background: tuple[Part, ...]  # the components of the background
     pairs: tuple[Pair, ...]
     matches: tuple[Match, ...]  # of a first-order method
     caption: str
@@ -108,6 +109,7 @@ class Scene:
             "limit": self.limit,
             "word_limit": self.word_limit,
             "parts": [part._asdict() for part in self.parts],
+            "background": [part._asdict() for part in self.background],
             "pairs": [pair._asdict() for pair in self.pairs],
             "matches": [match._asdict() for match in self.matches],
             "caption": self.caption,
@@ -120,8 +122,9 @@ def scene_of(explanation: Explanation, pairs: int = 8) -> Scene:
     """The scene of an explanation as it is: choose the unit first, with ``by_word()`` or ``by_sentence()``."""
     e = explanation
     matched = e.matching is not None
-    parts = () if matched else _parts(e)
-    values = _saliency(e) or (e.matrix.sum(1) + e.left_terms, e.matrix.sum(0) + e.right_terms)
+    shows_background = e.has_background and not matched
+    parts = _parts(e) if shows_background else ()
+    values = _saliency(e) or (e.matrix.sum(1), e.matrix.sum(0))
     left, right = words_of(e.left, values[0]), words_of(e.right, values[1])
     return Scene(
         score=e.score,
@@ -129,17 +132,19 @@ def scene_of(explanation: Explanation, pairs: int = 8) -> Scene:
         right=right,
         cells=e.matrix,
         grid=_grid(e, left, right),
+        matched=matched,
         parts=parts,
+        background=_background(e) if shows_background else (),
         pairs=tuple(_shown(pair) for pair in e.top_pairs(pairs) if not matched or pair.value),
         matches=tuple(_shown(match) for match in e.matching.top) if e.matching is not None else (),
         caption=caption_of(e),
-        closing=_sum_line(e, parts) if parts else _counts(e),
+        closing=_counts(e) if matched else _sum_line(e, parts),
         notes=tuple(notes_of(e)),
     )
 
 
 def _grid(e: Explanation, left: tuple[Word, ...], right: tuple[Word, ...]) -> Grid:
-    """Of matched words only those with a match; of all others every word, and what no word owns unless it is all zero."""
+    """Of matched words only those with a match; otherwise every word."""
     some = e.matching is not None
     rows, columns = (
         np.flatnonzero(e.matrix.any(axis)) if some else np.arange(e.matrix.shape[1 - axis]) for axis in (1, 0)
@@ -148,11 +153,7 @@ def _grid(e: Explanation, left: tuple[Word, ...], right: tuple[Word, ...]) -> Gr
         [Heading(words[number].label, words[number].kind, int(number)) for number in numbers]
         for words, numbers in ((left, rows), (right, columns))
     ]
-    values = e.matrix[np.ix_(rows, columns)]
-    if not some and (e.left_terms.any() or e.right_terms.any() or e.constant):
-        values = np.block([[values, e.left_terms[:, None]], [e.right_terms[None], np.array([[e.constant]])]])
-        headings = [[*each, Heading(REST, "remainder", -1)] for each in headings]
-    return Grid(tuple(headings[0]), tuple(headings[1]), values)
+    return Grid(tuple(headings[0]), tuple(headings[1]), e.matrix[np.ix_(rows, columns)])
 
 
 def _shown(pair: Labelled) -> Labelled:
@@ -162,11 +163,22 @@ def _shown(pair: Labelled) -> Labelled:
 
 def _parts(e: Explanation) -> tuple[Part, ...]:
     return (
-        Part("matrix", float(e.matrix.sum()), "all pairs"),
-        Part("left terms", float(e.left_terms.sum()), "left words with what no right word owns"),
-        Part("right terms", float(e.right_terms.sum()), "right words with what no left word owns"),
-        Part("constant", e.constant, "what no word owns, on both sides"),
+        Part(pairs_name(e), float(e.matrix.sum()), "all of them"),
+        Part("background", e.background, "what no pair can be given, such as biases or a reference"),
     )
+
+
+def _background(e: Explanation) -> tuple[Part, ...]:
+    return (
+        Part("left terms", float(e.left_terms.sum()), "left words with the right text's remainder"),
+        Part("right terms", float(e.right_terms.sum()), "right words with the left text's remainder"),
+        Part("constant", e.constant, "the two remainders with each other"),
+    )
+
+
+def pairs_name(e: Explanation) -> str:
+    """``word pairs``"""
+    return f"{e.left.unit} pairs" if e.left.unit == e.right.unit else "pairs"
 
 
 def _saliency(e: Explanation) -> tuple[Float[np.ndarray, "left"], Float[np.ndarray, "right"]] | None:
@@ -177,7 +189,10 @@ def _saliency(e: Explanation) -> tuple[Float[np.ndarray, "left"], Float[np.ndarr
 
 
 def _sum_line(e: Explanation, parts: tuple[Part, ...]) -> str:
-    """``0.541 = 0.861 matrix − 0.339 left terms …``"""
+    """``0.541 = 0.861 word pairs − 0.320 background``, or that the pairs alone add up."""
+    if not parts and e.adds_up:
+        return f"The {pairs_name(e)} add up to the score, {_bare(e.score)}."
+    parts = parts or _parts(e)[:1]
     terms = " ".join(f"{'−' if part.value < 0 else '+'} {abs(part.value):.3f} {part.name}" for part in parts)
     rest = f" {'−' if e.residual < 0 else '+'} {abs(e.residual):.3f} unexplained" if not e.adds_up else ""
     return f"{_bare(e.score)} = {terms.replace('− ', '−', 1) if terms[0] == '−' else terms[2:]}{rest}"
@@ -233,11 +248,19 @@ def notes_of(e: Explanation) -> list[str]:
         notes.append(
             f"Saliency is for the similarity of the texts' own tokens, {e.matching.similarity:.3f}; the score is the model's."
         )
-    whole = 1.0 if e.model.similarity == "cosine" else abs(e.score)
-    if abs(e.constant) > NEARLY_ALL_CANCELS * whole:
+    if e.method.parameters.get("layer_chosen") and e.method.parameters["layer"]:
         notes.append(
-            f"What no word owns is {_bare(e.constant)} on both sides: parts so much larger than the score cancel, and say "
-            "little of single pairs. Read a later layer, or share it among the words (spread)."
+            f"Layer {e.method.parameters['layer']} was chosen for this model: {e.method.parameters['layer_chosen']}."
+        )
+    size = float(np.abs(e.matrix).sum())
+    whole = 1.0 if e.model.similarity == "cosine" else abs(e.score)
+    if e.method.adds_up and size > TOO_LARGE * whole:
+        advice = (
+            "" if e.method.parameters.get("biases", "shared") == "shared" else " Use biases=shared, or a later layer."
+        )
+        notes.append(
+            f"The {pairs_name(e)} are {size / max(abs(e.score), 1e-12):.0f} times as large as the score and cancel, so single "
+            f"pairs say little.{advice or ' Use a later layer.'}"
         )
     if not e.method.adds_up:
         notes.append(f"{e.method.name} makes no claim to add up to the score.")

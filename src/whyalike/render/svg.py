@@ -169,15 +169,15 @@ def _bars(scene: Scene, top: float, width: int) -> tuple[str, float]:
         y, long = top + LEADING + ROW * number, 260 * abs(part.value) / most
         fill = rgb(POSITIVE if part.value >= 0 else NEGATIVE)
         drawn += [
-            _line(MARGIN, y + 12, part.name) + _line(MARGIN + 90, y + 12, f"{part.value:+.3f}".replace("-", "−")),
-            f'<rect x="{MARGIN + 150:g}" y="{y:.1f}" width="{long:.1f}" height="14" rx="2" fill="{fill}"/>',
-            _line(MARGIN + 160 + long, y + 12, part.meaning, size=12, opacity=0.7),
+            _line(MARGIN, y + 12, part.name) + _line(MARGIN + 100, y + 12, f"{part.value:+.3f}".replace("-", "−")),
+            f'<rect x="{MARGIN + 160:g}" y="{y:.1f}" width="{long:.1f}" height="14" rx="2" fill="{fill}"/>',
+            _line(MARGIN + 170 + long, y + 12, part.meaning, size=12, opacity=0.7),
         ]
     return "".join(drawn), top + LEADING + ROW * len(scene.parts)
 
 
 def heat_map(scene: Scene, top: float, width: int) -> tuple[str, float]:
-    """All pairs as tiles, what no word owns beside them, and where they end; nothing where a tile would be a speck."""
+    """All pairs as tiles, and where they end; nothing where a tile would be a speck."""
     rows, columns = scene.grid.rows, scene.grid.columns
     room = width - 2 * MARGIN - GUTTER
     if not rows or room / len(columns) < SMALLEST_TILE or len(rows) > room / SMALLEST_TILE:
@@ -191,12 +191,9 @@ def heat_map(scene: Scene, top: float, width: int) -> tuple[str, float]:
     for m, row in enumerate(rows):
         for n, column in enumerate(columns):
             value = float(scene.grid.values[m, n])
-            text = f"{value:+.2f}" if numbers and (value or scene.parts) else ""
-            beside = "remainder" in (row.kind, column.kind)
+            text = f"{value:+.2f}" if numbers and (value or not scene.matched) else ""
             title = f"{row.label} ↔ {column.label}"
-            drawn.append(
-                _tile(x + wide * n, y + high * m, wide - 1, high - 1, value, scene.limit, text, title, dashed=beside)
-            )
+            drawn.append(_tile(x + wide * n, y + high * m, wide - 1, high - 1, value, scene.limit, text, title))
     return "".join(drawn), y + high * len(rows)
 
 
@@ -220,13 +217,10 @@ def _tile(
     limit: float,
     text: str,
     title: str = "",
-    *,
-    dashed: bool = False,
 ) -> str:
-    """A value as a coloured rectangle; dashed where no word stands for it."""
+    """A value as a coloured rectangle."""
     share, end = shade(value, limit)
     ink = ' fill="#fff"' if share > WHITE_INK else ""
-    edge = DASHED if dashed else ""
     told = f"<title>{escape(title)}: {value:+.4f}</title>" if title else ""
     number = (
         f'<text x="{x + width - 5:.1f}" y="{y + height / 2 + 4:.1f}" font-size="12" text-anchor="end"{ink}>'
@@ -234,7 +228,7 @@ def _tile(
     )
     return (
         f'<g>{told}<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="2" fill="{rgb(end)}" '
-        f'fill-opacity="{share:.3f}"{edge}/>{number if text else ""}</g>'
+        f'fill-opacity="{share:.3f}"/>{number if text else ""}</g>'
     )
 
 

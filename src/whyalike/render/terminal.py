@@ -11,13 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from whyalike.explanation import Explanation
-from whyalike.render.scene import Colour, Heading, Scene, Word, colour, ink, scene_of
+from whyalike.render.scene import Colour, Heading, Part, Scene, Word, colour, ink, scene_of
 
 CELL, ROW_LABEL = 7, 16
 
 
-def picture(explanation: Explanation, width: int) -> RenderableType:
-    """The picture for a rich console."""
+def picture(explanation: Explanation, width: int, *, background: bool = False) -> RenderableType:
+    """The picture for a rich console; with the components of the background where they are asked for."""
     scene = scene_of(explanation)
     title = Text.assemble(("score ", "bold"), (f"{scene.score:.3f}", "bold"), (f"   {scene.caption}", "dim"))
     pieces: list[RenderableType] = [title, Text(), texts(scene), Text()]
@@ -31,7 +31,9 @@ def picture(explanation: Explanation, width: int) -> RenderableType:
             Text(),
         ]
     pieces += [_matches(scene) if scene.matches else _pairs(scene), Text()]
-    pieces += [_bars(scene)] if scene.parts else []
+    pieces += [_bars(scene.parts)] if scene.parts else []
+    if background and scene.background:
+        pieces += [Text("background", "bold"), _bars(scene.background)]
     pieces.append(Text(scene.closing, "bold"))
     pieces += [Text(note, "yellow") for note in scene.notes]
     return Group(*pieces)
@@ -110,10 +112,10 @@ def _matches(scene: Scene) -> Table:
     return table
 
 
-def _bars(scene: Scene) -> Table:
+def _bars(parts: tuple[Part, ...]) -> Table:
     table = Table.grid(padding=(0, 1))
-    most = max(abs(part.value) for part in scene.parts) or 1.0
-    for part in scene.parts:
+    most = max(abs(part.value) for part in parts) or 1.0
+    for part in parts:
         length = round(24 * abs(part.value) / most)
         bar = Text(
             "█" * length, Style(color=Color.from_triplet(ColorTriplet(*colour(part.value, abs(part.value) or 1.0))))

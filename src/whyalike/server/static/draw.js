@@ -70,9 +70,14 @@ export function pairs(scene, count = 8) {
 }
 
 export function parts(scene) {
+  const background = make("details", {}, make("summary", { text: "background" }), bars(scene.background));
+  return make("div", {}, bars(scene.parts), background);
+}
+
+function bars(shown) {
   const table = make("table");
-  const most = Math.max(...scene.parts.map((part) => Math.abs(part.value)), 1e-9);
-  for (const part of scene.parts) {
+  const most = Math.max(...shown.map((part) => Math.abs(part.value)), 1e-9);
+  for (const part of shown) {
     const bar = make("span", { className: "bar" });
     bar.style.width = `${(9 * Math.abs(part.value)) / most}rem`;
     paint(bar, Math.sign(part.value) || 1, 1);
@@ -94,12 +99,11 @@ export function matrix({ grid, limit }) {
     const line = make("tr", {}, heading(row, "row"));
     grid.columns.forEach((column, n) => {
       const value = grid.values[m][n];
-      const beside = row.number < 0 || column.number < 0; // what no word owns
       const title = `${row.label} ↔ ${column.label}: ${signed(value, 5)}`;
-      const cell = make("td", { className: beside ? "cell remainder" : "cell", text: signed(value, 2), title });
+      const cell = make("td", { className: "cell", text: signed(value, 2), title });
       paint(cell, value, limit);
       line.append(cell);
-      if (!beside) cells.set(`${row.number} ${column.number}`, cell);
+      cells.set(`${row.number} ${column.number}`, cell);
     });
     body.append(line);
   });

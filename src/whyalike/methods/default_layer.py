@@ -1,0 +1,120 @@
+"""The layer to attribute to when none is asked for: the first one at which the parts are of the size of the score.
+
+At the first layers of some models (all-mpnet-base-v2) the pairs of a short text sum to twenty times the score and cancel: each
+is right, and none can be read. A few blocks later they do not. So a model is looked at once: on pairs of sentences of our own,
+`size` is the sum of all ``|matrix|`` over the sum of all ``|score|``, and the first layer at which it is at most `MOST` is
+taken. It falls from layer to layer, so the layer is found by bisection. What was found is kept in memory and on disk.
+
+Format of the files, version 1: JSON in `default-layers-1` of the cache folder, one a model: ``layer``, and ``sizes`` by layer.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from whyalike.cache import cache_folder
+from whyalike.encoders.encoder import Encoder
+from whyalike.errors import WhyalikeError
+from whyalike.methods.second_order import SecondOrder
+from whyalike.untrusted import Fields, parse_json, read_text
+from whyalike.whole_files import write_text
+
+MOST = 2.0
+PAIRS = (
+    ("A man is playing the guitar on stage.", "Someone makes music for a crowd."),
+    ("The train to the coast leaves at nine.", "At nine a train departs for the seaside."),
+    ("She painted the old door green.", "The old door got a coat of green paint."),
+    ("Heavy rain flooded two villages last night.", "Two villages were under water after a night of heavy rain."),
+    ("How do I reset my password?", "Steps to recover access to an account"),
+    ("The cat sleeps on the warm stove.", "A dog barks at the cat."),
+    ("Prices rose faster than wages this year.", "This year pay did not keep up with inflation."),
+    ("Fry the chopped onions in butter.", "Cut the onions and fry them slowly."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LayerChoice:
+    """The layer, and the sizes at all layers that were looked at."""
+
+    layer: int
+    sizes: dict[int, float]
+
+    @property
+    def reason(self) -> str:
+        """``its pairs are 1.8 times as large as the score (at layer 0: 9.4 times)``"""
+        first = f" (at layer 0: {self.sizes[0]:.1f} times)" if self.layer else ""
+        return f"its pairs are {self.sizes[self.layer]:.1f} times as large as the score{first}"
+
+
+_CHOSEN: WeakKeyDictionary[Encoder, LayerChoice] = WeakKeyDictionary()
+_LOCK = threading.RLock()
+
+
+def choose_layer(encoder: Encoder, at_layer: Callable[[int], SecondOrder]) -> LayerChoice:
+    """The layer for an encoder; ``at_layer`` is the method with a layer."""
+    with _LOCK:
+        if encoder not in _CHOSEN:
+            path = _path(encoder)
+            found = _read(path, encoder)
+            if found is None:
+                found = _search(encoder, at_layer)
+                _write(path, found)
+            _CHOSEN[encoder] = found
+        return _CHOSEN[encoder]
+
+
+def size_of_parts(encoder: Encoder, method: SecondOrder) -> float:
+    """``Σ|matrix| / Σ|score|`` over our own pairs, in tokens."""
+    texts = list(dict.fromkeys(text for pair in PAIRS for text in pair))
+    parts = dict(zip(texts, method.contributions(encoder, texts, truncate=True), strict=True))
+    matrices, scores = 0.0, 0.0
+    for left, right in ((parts[one], parts[other]) for one, other in PAIRS):
+        matrices += float(np.abs(left.tokens @ right.tokens.T).sum()) / left.model.scale(
+            left.embedding, right.embedding
+        )
+        scores += abs(left.model.score(left.embedding, right.embedding))
+    return matrices / max(scores, 1e-12)
+
+
+def _search(encoder: Encoder, at_layer: Callable[[int], SecondOrder]) -> LayerChoice:
+    """Layer 0 where that will do; otherwise by bisection up to the last block's input."""
+    sizes = {0: size_of_parts(encoder, at_layer(0))}
+    low, high = 0, encoder.layers - 1
+    if sizes[0] <= MOST or high <= 0:
+        return LayerChoice(0, sizes)
+    sizes[high] = size_of_parts(encoder, at_layer(high))
+    while sizes[high] <= MOST and high - low > 1:
+        middle = (low + high) // 2
+        sizes[middle] = size_of_parts(encoder, at_layer(middle))
+        low, high = (low, middle) if sizes[middle] <= MOST else (middle, high)
+    return LayerChoice(high if sizes[high] <= MOST else min(sizes, key=lambda layer: sizes[layer]), sizes)
+
+
+def _path(encoder: Encoder) -> Path:
+    record = encoder.record
+    return cache_folder() / "default-layers-1" / f"{record.fingerprint}-{record.pooling}-{record.dim}.json"
+
+
+def _read(path: Path, encoder: Encoder) -> LayerChoice | None:
+    """What an earlier run found; None where there is nothing that can be used."""
+    try:
+        given = Fields(parse_json(read_text(path)))
+        sizes = given.fields("sizes")
+        found = LayerChoice(given.whole("layer"), {int(layer): sizes.number(layer) for layer in sizes.value})
+    except ValueError:
+        return None
+    return found if {0, found.layer} <= found.sizes.keys() and found.layer < max(1, encoder.layers) else None
+
+
+def _write(path: Path, found: LayerChoice) -> None:
+    with suppress(OSError, WhyalikeError):  # a folder that cannot be written to costs time, not the answer
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, json.dumps(asdict(found)))
