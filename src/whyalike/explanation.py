@@ -12,7 +12,7 @@ from whyalike.errors import BadInput, unknown
 from whyalike.matching import Matching
 from whyalike.sides import Kind, Side, Unit, group
 
-ROUNDING = 1e-6  # relative to an embedding: what is smaller is the rounding of float32, not a part
+ROUNDING = 4e-6  # relative to an embedding: what is smaller is the rounding of float32, not a part
 FORMAT, VERSION = "whyalike explanation", 1  # of to_dict; read back by files.py
 Measured = dict[str, Any]  # what a method found out on the way: steps taken, error reached
 

@@ -235,23 +235,29 @@ def test_where_float32_misses_the_tolerance_steep_pieces_are_followed_in_float64
     assert "steps_in_float64" not in quick.measured["left"]
 
 
+@pytest.fixture
+def pulled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that another one is pulled through."""
+    found: list[str] = []
+    original = whyalike.BiLRP.products
+
+    def counting(self: Any, encoder: Any, readings: Any, *args: Any, **options: Any) -> Any:
+        found.extend(reading.side.text for reading in readings)
+        return original(self, encoder, readings, *args, **options)
+
+    monkeypatch.setattr(whyalike.BiLRP, "products", counting)
+    return found
+
+
 LONG = " ".join([f"The old man plays guitar near the {place}, and a dog runs." for place in ("river", "hill")])
 
 
 @pytest.mark.parametrize("biases", ["shared", "apart"])
 @pytest.mark.parametrize("unit", ["token", "word", "sentence"])
 def test_a_short_text_is_pulled_through_a_long_one_to_the_same_result(
-    biases: Any, unit: Any, monkeypatch: pytest.MonkeyPatch
+    biases: Any, unit: Any, pulled: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoder, method = tiny_encoder("bert"), whyalike.BiLRP(layer=1, biases=biases)
-    pulled: list[str] = []
-    original = whyalike.BiLRP.products
-
-    def counting(self: Any, encoder: Any, readings: Any, *args: Any, **options: Any) -> Any:
-        pulled.extend(reading.side.text for reading in readings)
-        return original(self, encoder, readings, *args, **options)
-
-    monkeypatch.setattr(whyalike.BiLRP, "products", counting)
     pairs = [("a man", LONG), (LONG, "a man"), ("a dog", LONG), ("a dog", f"{LONG} Someone sings."), ("a man", "a dog")]
     found = {}
     for cost in (0.01, 1e9):
@@ -272,16 +278,8 @@ def test_a_short_text_is_pulled_through_a_long_one_to_the_same_result(
 
 
 def test_the_cheaper_way_is_taken_and_a_text_in_many_pairs_is_not_pulled_through(
-    encoder: whyalike.Encoder, monkeypatch: pytest.MonkeyPatch
+    encoder: whyalike.Encoder, pulled: list[str]
 ) -> None:
-    pulled: list[str] = []
-    original = whyalike.BiLRP.products
-
-    def counting(self: Any, encoder: Any, readings: Any, *args: Any, **options: Any) -> Any:
-        pulled.extend(reading.side.text for reading in readings)
-        return original(self, encoder, readings, *args, **options)
-
-    monkeypatch.setattr(whyalike.BiLRP, "products", counting)
     long = LONG[:150]
     list(whyalike.explain_pairs([("a man", long), (long, long)], encoder=encoder, layer=0))
     list(whyalike.explain_pairs([(LEFT, RIGHT)], encoder=encoder, layer=0))

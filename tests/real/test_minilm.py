@@ -42,7 +42,8 @@ def test_adds_up_on_odd_texts(name: str, method: str, minilm: whyalike.Encoder) 
 def test_adds_up_on_any_text(left: str, right: str, minilm: whyalike.Encoder) -> None:
     for method in ("bilrp", "token_outputs"):
         e = whyalike.explain(left, right, encoder=minilm, method=method)
-        assert abs(e.residual) <= 1e-5 * max(1, abs(e.score))
+        assert abs(float(e.matrix.sum()) - e.score) <= 1e-5 * max(1, abs(e.score))
+        assert e.background == 0
         assert e.by_word().adds_up
 
 
@@ -72,7 +73,7 @@ def test_adds_up_on_two_hundred_real_pairs(
 ) -> None:
     pairs = [(left, right) for left, right, _ in stsb[::6][:200]]
     worst = max(
-        abs(e.residual) / max(1, abs(e.score))
+        abs(float(e.matrix.sum()) - e.score) / max(1, abs(e.score))
         for e in whyalike.explain_pairs(pairs, encoder=minilm, method=method, layer=layer)
     )
     assert len(pairs) == 200

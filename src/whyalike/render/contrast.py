@@ -39,12 +39,14 @@ def _limit(contrast: Contrast, name: str) -> float:
 
 
 def sum_line(contrast: Contrast) -> str:
-    """``0.421 − 0.305 = +0.116 = +0.140 words of the query − 0.024 what none of them owns``"""
-    words, rest = float(contrast.query_values.sum()), contrast.query_rest
+    """``0.421 − 0.305 = +0.116 = +0.140 words of the query − 0.024 background``"""
+    words = float(contrast.query_values.sum())
+    has_background = contrast.a.has_background or contrast.b.has_background
+    background = f" {_signed(contrast.query_rest)} background" if has_background else ""
     left = "" if contrast.adds_up else f" {_signed(contrast.residual)} unexplained"
     return (
         f"{_bare(contrast.a.score)} − {_bare(contrast.b.score, inside=True)} = {_signed(contrast.difference)} = "
-        f"{_signed(words)} words of the query {_signed(rest)} what none of them owns{left}"
+        f"{_signed(words)} words of the query{background}{left}"
     )
 
 
