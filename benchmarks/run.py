@@ -223,8 +223,8 @@ def integrated_jacobians(encoder: whyalike.Encoder, length: int, tolerance: floa
     step = ratio(one_step, ours, 3)
     return {
         "tolerance": tolerance,
-        "our_steps": part.measured["steps"],
-        "our_error": part.measured["error"],
+        "our_steps": part.measured.steps,
+        "our_error": part.measured.error,
         "papers_steps": steps,
         "papers_error": error,
         "papers_over_ours": step["ratio"] * encoder.record.dim / dimensions * steps,

@@ -13,7 +13,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # workers that share two cores mu
 
 from jaxtyping import install_import_hook
 
-# The front door (whyalike.front_door, whyalike.sides) checks its own input; everything behind it is checked here.
+# The front door (whyalike.api, whyalike.results.sides) checks its own input; everything behind it is checked here.
 CHECKED = ("encoders", "methods", "pairs", "explanation", "files", "render")
 install_import_hook([f"whyalike.{name}" for name in CHECKED], "beartype.beartype")
 

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 
 from whyalike.server.limits import Limits
 from whyalike.server.listen import server as listening
-from whyalike.server.settings import Settings
+from whyalike.server.settings import ServerSettings
 
 
 @contextmanager
-def serving(app: Limits, settings: Settings) -> Iterator[int]:
+def serving(app: Limits, settings: ServerSettings) -> Iterator[int]:
     """The port it listens on."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import whyalike
 from tests.families import LEFT, RIGHT
-from whyalike.analysis.annotate import tagger
-from whyalike.analysis.study import Study
+from whyalike.analysis.corpus import Corpus
+from whyalike.language.taggers import tagger
 
 PAIRS = [
     (LEFT, RIGHT),
@@ -18,7 +18,7 @@ PAIRS = [
 LABELS = [0.9, 0.1, 0.6, 0.3]
 
 
-def study_of(encoder: whyalike.Encoder, folder: Path) -> Study:
-    return Study(
+def study_of(encoder: whyalike.Encoder, folder: Path) -> Corpus:
+    return Corpus(
         pairs=PAIRS, labels=LABELS, encoders={"tiny": encoder}, folder=folder, tagger=tagger("english"), progress=False
     )

@@ -33,14 +33,14 @@ import spacy  # noqa: F401
 import vl_convert  # noqa: F401
 
 import whyalike.analysis.report
-import whyalike.evaluate.page
+import whyalike.render.evaluation
 import whyalike.train.catalog
 import whyalike.train.nouns
 import whyalike.train.similarity
 import whyalike.train.student  # noqa: F401
 from tests.families import tiny_folder
 from whyalike.cli import main
-from whyalike.evaluate.rating import ANSWERS, Study
+from whyalike.evaluate.rating import ANSWERS, RatingStudy
 
 SUBJECTS, VERBS = ("man", "woman", "dog", "cat", "child"), ("runs", "plays", "does not walk", "sings")
 PLACES = ("river", "hill", "house", "stage")
@@ -201,7 +201,7 @@ def torture_answers(study: Path, place: Path, kills: int, draw: random.Random) -
     accepted, different = place / "accepted.txt", set[str]()
 
     def work() -> None:
-        opened = Study(study)
+        opened = RatingStudy(study)
         with accepted.open("a") as out:
             for number in range(10_000):
                 item, score = opened.items[number % len(opened.items)]["id"], 1 + number % 5
@@ -216,7 +216,7 @@ def torture_answers(study: Path, place: Path, kills: int, draw: random.Random) -
         kill(child)
         with (study / ANSWERS).open("a") as out:
             out.write('{"rater": "cut o')  # as if it had been cut off while it was written
-        found = Study(study).answers()
+        found = RatingStudy(study).answers()
         for line in accepted.read_text().splitlines():
             rater, item, score = line.split(",")
             if found.get((rater, item)) != int(score):

@@ -18,8 +18,8 @@ from pathlib import Path
 import polars as pl
 
 import whyalike
-from whyalike.comparison import rank_correlation
-from whyalike.data_sets import evenly, read_scored_pairs
+from whyalike.data.tables import evenly, read_scored_pairs
+from whyalike.statistics import rank_correlation
 
 # Möller, Nikolaev & Padó (2024), Table 4: off-the-shelf all-mpnet-base-v2, layer 8; words of more than one letter and signs.
 TOP = {

@@ -12,9 +12,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from whyalike.analysis.annotate import tagger
-from whyalike.analysis.conllu import read_conllu
-from whyalike.data_sets import data_folder
+from whyalike.data.tables import find_data_file
+from whyalike.language.conllu import read_conllu
+from whyalike.language.taggers import tagger
 
 RESULTS = Path(__file__).parent / "results"
 GOLD = {
@@ -27,7 +27,7 @@ GOLD = {
 
 
 def measured(name: str, file: str, with_roles: bool) -> dict[str, Any]:
-    gold = read_conllu(data_folder(file))
+    gold = read_conllu(find_data_file(file))
     words, same, right = 0, 0, 0
     roles: dict[str, Counter[bool]] = {}
     for text, found in zip(gold, tagger(name)(list(gold)), strict=True):

@@ -43,7 +43,7 @@ class ByTotals(EmbeddingPerturbation):
                 totals = pull_along(legs, torch.as_tensor(towards, dtype=own.start.dtype))
                 order = sorted(self.ranked(reading.side), key=lambda token, of=totals: -float(of[token]))
                 curves[view].append(self.curve(encoder, reading, order))
-            measured.append({name: stated[name] for name in ("steps", "error")})
+            measured.append({"steps": stated.steps, "error": stated.error})
         name = f"integrated_jacobians@0,tolerance={self.tolerance:g}"
         judged = [{"subject": f"{name}{view}", **area(each), "measured": measured} for view, each in curves.items()]
         return [*EmbeddingPerturbation.rows(self, case, found, encoder), *judged]

@@ -17,13 +17,14 @@ from pathlib import Path
 
 import whyalike
 from experiments.evaluation.by_totals import ByTotals
-from whyalike.data_sets import read_scored_pairs
-from whyalike.evaluate.alignments import read_alignments
+from whyalike.data.alignments import read_alignments
+from whyalike.data.tables import read_scored_pairs
+from whyalike.data.truth import read_truth
 from whyalike.evaluate.measure import Case
+from whyalike.evaluate.measures import MEASURES, make_measure
 from whyalike.evaluate.perturbation import ScorePerturbation
-from whyalike.evaluate.run import MEASURES, Evaluation, cases_of, evaluate, spread_evenly
+from whyalike.evaluate.run import Evaluation, cases_of, evaluate, spread_evenly
 from whyalike.evaluate.subjects import Subject
-from whyalike.truth import read_truth
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -54,7 +55,7 @@ def tell(found: Evaluation, path: Path) -> None:
     """The result to its file, its table to the terminal."""
     path.parent.mkdir(exist_ok=True)
     text = json.dumps(found.to_dict(), indent=1, ensure_ascii=False)
-    for model in found.asked["models"].values():  # by name: where it lies is of one machine
+    for model in found.request["models"].values():  # by name: where it lies is of one machine
         text = text.replace(json.dumps(model["name"]), json.dumps(Path(model["name"]).name))
     path.write_text(text + "\n", encoding="utf-8")
     for line in found.table:
@@ -84,7 +85,7 @@ def main() -> None:
         parser.error("--totals goes with perturbation_embedding")
     encoder = whyalike.load_encoder(given.noun_model or given.model)
     others = {name: whyalike.load_encoder(path) for name, path in (each.split("=", 1) for each in given.beside)}
-    measure = MEASURES[given.measure]()
+    measure = make_measure(given.measure)
     if given.measure == "human":
         data = given.data or "multimwa-mtref-dev"
         cases = [Case(n, *aligned.pair, aligned=aligned) for n, aligned in enumerate(read_alignments(data))]

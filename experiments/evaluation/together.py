@@ -3,7 +3,7 @@
     python -m experiments.evaluation.together human-edinburgh-MiniLM ROWS/human-edinburgh-MiniLM ROWS/human-edinburgh-null
 
 The first name is that of the result, in `experiments/evaluation/results/`. Subjects stand in the order of the folders; one that
-is in several counts as in the last. `asked` is what the first run was asked, with the subjects of all and the `runs` by name.
+is in several counts as in the last. `request` is the first run's, with the subjects of all and the `runs` by name.
 With `--finished` a run that did not come to its end counts too: the result is of the pairs that all runs have, and says so.
 """
 
@@ -18,16 +18,17 @@ from typing import Any
 
 import whyalike
 from experiments.evaluation.run import RESULTS, tell
-from whyalike.evaluate.run import MEASURES, ROWS, Evaluation
-from whyalike.runs import ASKED, read_asked
-from whyalike.whole_files import whole_lines
+from whyalike.evaluate.measures import MEASURES
+from whyalike.evaluate.run import ROWS, Evaluation
+from whyalike.storage.run_folder import REQUEST, read_request
+from whyalike.storage.writing import whole_lines
 
 SAME = ("version", "measure", "models", "pairs", "data")
 
 
 def together(folders: Sequence[Path], encoder: whyalike.Encoder, *, finished: bool = False) -> Evaluation:
     """The runs' rows pair by pair, judged as those of one run are."""
-    asked = [read_asked(folder / ASKED) for folder in folders]
+    asked = [read_request(folder / REQUEST) for folder in folders]
     for folder, one in zip(folders, asked, strict=True):
         there, here = ({**{key: each[key] for key in SAME}, **each["parameters"]} for each in (asked[0], one))
         for key in there.keys() & here.keys():  # by_totals.py has a parameter of its own
@@ -54,7 +55,7 @@ def together(folders: Sequence[Path], encoder: whyalike.Encoder, *, finished: bo
         name: full for one in asked for name, full in zip(one["subjects"], one["subjects_in_full"], strict=True)
     }
     of_all = {"subjects": list(subjects), "subjects_in_full": list(subjects.values())}
-    kind, parameters = MEASURES[asked[0]["measure"]], asked[0]["parameters"]
+    kind, parameters = MEASURES[asked[0]["measure"]].load(), asked[0]["parameters"]
     return Evaluation.of(
         kind(**{each.name: parameters[each.name] for each in fields(kind) if each.name in parameters}),
         {**asked[0], **of_all, "runs": [folder.name for folder in folders], "finished": len(numbers)},

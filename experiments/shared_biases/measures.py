@@ -12,9 +12,9 @@ from pathlib import Path
 
 import whyalike
 from experiments.shared_biases.run import MODELS
-from whyalike.data_sets import read_table
+from whyalike.data.alignments import SETS, read_alignments
+from whyalike.data.tables import read_table
 from whyalike.encoders.encoder import Encoder
-from whyalike.evaluate.alignments import SETS, read_alignments
 from whyalike.evaluate.measure import Case
 from whyalike.evaluate.run import evaluate, spread_evenly
 

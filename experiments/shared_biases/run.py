@@ -17,7 +17,7 @@ import numpy as np
 
 import whyalike
 from experiments.pairs import MPNET
-from whyalike.data_sets import evenly, read_scored_pairs
+from whyalike.data.tables import evenly, read_scored_pairs
 from whyalike.encoders.encoder import Encoder
 
 MODELS = {"MiniLM": None, "mpnet": MPNET, "m3e-small": Path(MPNET).with_name("m3e-small")}

@@ -24,13 +24,13 @@ import numpy as np
 from tqdm import tqdm
 
 import whyalike
-from whyalike.data_sets import read_items, read_parallel, read_scored_pairs, read_table
+from whyalike.data.tables import read_items, read_parallel, read_scored_pairs, read_table
+from whyalike.data.truth import read_truth
 from whyalike.encoders.load import open_model
-from whyalike.evaluate.significance import almost_stochastic_order
+from whyalike.statistics import almost_stochastic_order
 from whyalike.train import catalog, nouns, similarity, student
 from whyalike.train.losses import similarities
-from whyalike.train.trainer import RECORD, Settings, load_record
-from whyalike.truth import read_truth
+from whyalike.train.trainer import RECORD, TrainingSettings, load_record
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -63,7 +63,7 @@ def run_similarity(given: argparse.Namespace) -> dict[str, Any]:
             model=given.model,
             configuration=given.configuration,
             dev=read_scored_pairs("stsb-en-dev"),
-            settings=chosen(Settings(), given),
+            settings=chosen(TrainingSettings(), given),
             resume=folder.exists(),
         ),
     )
@@ -82,7 +82,7 @@ def run_parts(given: argparse.Namespace) -> dict[str, Any]:
         for e in tqdm(explained, total=len(pairs), desc=f"layer {layer}"):
             gaps.append(abs(float(e.matrix.sum()) - e.score))
             rests.append(abs(e.constant) + abs(float(e.left_terms.sum())) + abs(float(e.right_terms.sum())))
-            stated.append(sum(side["error"] for side in e.measured.values()))
+            stated.append(sum(side.error for side in e.measured.values()))
             assert e.adds_up
         found[f"layer {layer}"] = {
             "largest |matrix sum - score|": max(gaps),
@@ -189,7 +189,7 @@ def run_student(given: argparse.Namespace) -> dict[str, Any]:
     return {**found, "parallel_sentences": len(parallel)}
 
 
-def chosen(defaults: Settings, given: argparse.Namespace) -> Settings:
+def chosen(defaults: TrainingSettings, given: argparse.Namespace) -> TrainingSettings:
     return defaults if given.epochs is None else replace(defaults, epochs=given.epochs)
 
 

@@ -3,7 +3,7 @@
 ::
 
     WhyalikeError
-    ├── BadInput            the caller can mend it: also a ValueError
+    ├── BadInput            the caller can fix it; also a ValueError
     │   ├── TextTooLong
     │   ├── EmptyText
     │   ├── UnknownName     a method, layer, unit, prompt, reference … that does not exist

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.serving import serving
 from whyalike.server.app import create_app
-from whyalike.server.settings import Settings
+from whyalike.server.settings import ServerSettings
 
 expect.set_options(timeout=60_000)  # a busy machine is slow, not wrong
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
@@ -19,7 +19,7 @@ ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 
 @pytest.fixture(scope="session")
 def address() -> Iterator[str]:
-    with serving(create_app(), Settings()) as port:
+    with serving(create_app(), ServerSettings()) as port:
         yield f"http://127.0.0.1:{port}"
 
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import whyalike
-from whyalike.files import explanation_from_dict
+from whyalike.results.files import explanation_from_dict
 
 LEFT, RIGHT = "A man plays guitar.", "Someone makes music."
 
@@ -144,7 +144,7 @@ def test_methods_are_compared_side_by_side(page: Page) -> None:
     page.get_by_role("button", name="Compare").click()
     expect(page.locator(".card")).to_have_count(3)
     expect(page.locator(".card").nth(2)).to_contain_text("no claim to add up")
-    expect(page.locator("#spearman td.cell").first).to_have_text("1.00")
+    expect(page.locator("#agreement td.cell").first).to_have_text("1.00")
     for name in ("bilrp", "token_outputs", "bti"):
         page.get_by_label(name, exact=True).uncheck()
     page.get_by_role("button", name="Compare").click()

@@ -10,22 +10,22 @@ from playwright.sync_api import Browser, expect
 
 from tests.families import LEFT, RIGHT, tiny_encoder
 from tests.serving import serving
-from whyalike.evaluate.rating import Study, prepare
+from whyalike.evaluate.rating import RatingStudy, prepare
 from whyalike.evaluate.run import cases_of
-from whyalike.server.settings import Settings
+from whyalike.server.settings import ServerSettings
 from whyalike.server.study import create_study
 
 
 @pytest.fixture
-def study(tmp_path: Path) -> Iterator[tuple[str, Study]]:
+def study(tmp_path: Path) -> Iterator[tuple[str, RatingStudy]]:
     cases = cases_of([(LEFT, RIGHT), ("<script>alert(1)</script> man", "A dog. " * 30)])
     made = prepare(cases, tmp_path / "study", encoder=tiny_encoder(), subjects=["bilrp", "random"], progress=False)
-    with serving(create_study(made, Settings()), Settings()) as port:
+    with serving(create_study(made, ServerSettings()), ServerSettings()) as port:
         yield f"http://127.0.0.1:{port}", made
 
 
 def test_a_study_is_rated_by_mouse_and_keys_and_goes_on_in_another_tab(
-    study: tuple[str, Study], browser: Browser
+    study: tuple[str, RatingStudy], browser: Browser
 ) -> None:
     address, made = study
     context = browser.new_context(base_url=address)

@@ -18,7 +18,9 @@ import whyalike
 from tests.families import LEFT, RIGHT, DoubleThroughout, tiny_encoder, tiny_model, tokenizer
 from tests.reference.algorithm_1 import Paragraph, bti_by_loops, cosine
 from whyalike.methods.first_order import cluster, min_max
+from whyalike.methods.method import Options
 from whyalike.methods.tfidf_vectors import Frequencies, weights
+from whyalike.results.records import Measured
 
 LONG = "The old man plays guitar under the red house, and a young woman sings. Someone makes music!"
 OTHER = "A child plays piano in the green house over the river; the dog runs and the beautiful cat walks."
@@ -163,7 +165,7 @@ def test_integrated_gradients_equal_a_fine_sum_along_the_way_from_zero(family: s
     scaled = min_max(total.numpy(), np.isin(np.arange(len(total)), left.tokens))
     by_word = [max(scaled[i] for i in left.tokens if left.word_of[i] == word) for word in range(len(left.words))]
     np.testing.assert_allclose(own(e.matching.left_saliency, e.left), by_word, atol=2e-3)
-    assert e.measured["left"]["error"] <= 1e-5
+    assert e.measured["left"].error <= 1e-5
 
 
 def test_tfidf_is_scikit_learns_and_matches_by_static_vectors(bert: whyalike.Encoder) -> None:
@@ -190,7 +192,7 @@ def test_a_word_never_seen_is_the_rarest_and_one_without_a_vector_matches_nothin
     fitted = whyalike.TfidfVectors.fit(CORPUS, {"man": np.ones(3), "dog": np.arange(3.0)})
     e = whyalike.explain("the man runs", "the dog runs", encoder=bert, method=fitted)
     assert {(m.left, m.right) for m in e.matching.matches if m.score > 0} == {("man", "dog")}
-    assert e.measured["left"]["words_without_vector"] == 2
+    assert e.measured["left"].words_without_vector == 2
 
 
 def test_word_vectors_come_from_text_files_and_spacy_pipelines(tmp_path: Path) -> None:
@@ -247,14 +249,14 @@ DEGENERATE = {
 @pytest.mark.parametrize("method", first_order(), ids=lambda method: method.name)
 def test_odd_input_has_a_defined_result(method: Any, case: str, bert: whyalike.Encoder, tmp_path: Path) -> None:
     left, right = DEGENERATE[case]
-    e = whyalike.explain(left, right, encoder=bert, method=method)
+    (e,) = method.explain_pairs(bert, [(left, right)], Options(unit="word"))
     values = [e.matrix, e.matching.left_saliency, e.matching.right_saliency, np.array(e.matching.centroids)]
     assert all(np.isfinite(each).all() for each in values)
     assert all(np.isfinite((match.similarity, match.score)).all() for match in e.matching.matches)
     with_vectors = method.name != "tfidf_vectors" or case not in ("unknown words only",)
     assert bool(e.matching.matches) == (bool(left) and bool(right) and with_vectors)
     if "empty" in case and method.name == "bti":
-        assert e.measured["right"] == {"gradient_vanishes": "no words"}
+        assert e.measured["right"] == Measured(gradient_vanishes="no words")
     again = whyalike.load(whyalike.save(e, tmp_path / "e.json"))
     assert again.to_dict() == e.to_dict()
     for drawn in (whyalike.render.to_terminal(e), whyalike.render.to_html(e), whyalike.render.to_figure(e).to_json()):
@@ -264,13 +266,13 @@ def test_odd_input_has_a_defined_result(method: Any, case: str, bert: whyalike.E
 def test_where_the_cosine_is_at_its_maximum_nothing_is_salient_and_the_result_says_so() -> None:
     encoder = tiny_encoder("bert", dtype=torch.float32)
     e = whyalike.explain(LONG, LONG, encoder=encoder, method="bti")
-    assert e.measured == {name: {"gradient_vanishes": "same direction"} for name in ("left", "right")}
+    assert e.measured == {name: Measured(gradient_vanishes="same direction") for name in ("left", "right")}
     assert not e.matrix.any()
     assert e.matching.top == ()
     assert all(match.left_index == match.right_index for match in e.matching.matches)
     assert "at its maximum" in whyalike.render.to_terminal(e, colours=False)
     near = whyalike.explain(LONG, LONG.replace("old", "young"), encoder=encoder, method="bti")
-    assert near.measured == {"left": {}, "right": {}}
+    assert near.measured == {"left": Measured(), "right": Measured()}
     assert near.matrix.any()
 
 
@@ -321,7 +323,7 @@ def test_special_tokens_and_the_prompt_are_never_matched() -> None:
 
 def test_units_and_calls_that_make_no_sense_are_refused(bert: whyalike.Encoder) -> None:
     pair = {"left": LEFT, "right": RIGHT, "encoder": bert}
-    with pytest.raises(whyalike.errors.BadInput, match="speaks of words, not of tokens"):
+    with pytest.raises(whyalike.errors.BadInput, match="explains words, not tokens"):
         whyalike.explain(**pair, method="bti", unit="token")
     with pytest.raises(whyalike.errors.BadInput, match="a text alone has no contributions"):
         whyalike.contributions([LEFT], encoder=bert, method="bti")
@@ -349,13 +351,13 @@ def test_half_precision_and_dot_products_are_looked_at_too() -> None:
     assert np.corrcoef(half.matching.left_saliency, exact.matching.left_saliency)[0, 1] > 0.98
     encoder = tiny_encoder("bert", similarity="dot")
     dot = whyalike.explain(LONG, LONG, encoder=encoder, method="bti")
-    assert dot.measured == {"left": {}, "right": {}}  # a dot product has no maximum there
+    assert dot.measured == {"left": Measured(), "right": Measured()}  # a dot product has no maximum there
     assert dot.matrix.any()
     assert dot.matching.similarity != pytest.approx(1)
 
 
 def test_damaged_steps_in_a_file_are_refused(bert: whyalike.Encoder) -> None:
-    from whyalike.files import explanation_from_dict
+    from whyalike.results.files import explanation_from_dict
 
     fields = whyalike.explain(LONG, OTHER, encoder=bert, method="bti").to_dict()
     short = {**fields["matching"], "left_saliency": fields["matching"]["left_saliency"][:-1]}

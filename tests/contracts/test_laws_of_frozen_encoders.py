@@ -17,6 +17,7 @@ from whyalike.encoders import gates
 from whyalike.encoders.gates import Detached, Gates, Recorder, Wiring
 from whyalike.encoders.twin import Pass
 from whyalike.errors import BadInput, UnsupportedModel
+from whyalike.methods import null_reference
 from whyalike.methods.tangents import pull_directions, states_at
 
 
@@ -162,12 +163,12 @@ def test_from_a_reference_at_zero_the_matrix_alone_is_the_score(family: str, fou
     encoder = tiny_encoder(family)
     method = whyalike.IntegratedJacobians(layer=2, reference="null", tolerance=1e-3)
     e = whyalike.explain(LEFT, RIGHT, encoder=encoder, method=method)
-    sizes = [side["reference_size"] for side in e.measured.values()]
+    sizes = [side.reference_size for side in e.measured.values()]
     assert (max(sizes) < 1e-3) == found
-    rests = [side["reference_size"] + side["error"] * (1 + side["reference_size"]) for side in e.measured.values()]
+    rests = [side.reference_size + side.error * (1 + side.reference_size) for side in e.measured.values()]
     assert abs(float(e.matrix.sum()) - e.score) <= rests[0] + rests[1] + rests[0] * rests[1] + 1e-9
     assert e.adds_up
-    assert len(encoder.nulls) == 2  # found once for each length
+    assert len(null_reference._SOLVED[encoder]) == 2  # found once for each length
     with pytest.raises(BadInput, match="nothing is zero"):
         whyalike.IntegratedJacobians(reference="null", normalize="path")
 

@@ -12,11 +12,14 @@ import torch
 import whyalike
 from tests.families import FAMILIES, LEFT, RIGHT, tiny_encoder, tiny_model, tokenizer
 from whyalike.encoders.twin import Twin
+from whyalike.methods.integrated_jacobians import double_precision
 from whyalike.methods.second_order import SecondOrder
 
 THIRD = "The dog runs under the old house."
 VECTORS = {word: np.random.default_rng(0).normal(size=4) for word in f"{LEFT} {RIGHT} {THIRD}".lower().split()}
-SECOND_ORDER = [name for name, method in whyalike.METHODS.items() if issubclass(method, SecondOrder)]
+SECOND_ORDER = [
+    name for name, method in whyalike.METHODS.items() if issubclass(method, SecondOrder) and method.unit == "token"
+]
 ADDING_UP = [name for name, method in whyalike.METHODS.items() if method.adds_up]
 
 
@@ -26,7 +29,9 @@ def encoder() -> whyalike.Encoder:
 
 
 def ready(name: str) -> Any:
-    """A method by name, fitted where it needs to be."""
+    """A method by name, with what it needs."""
+    if name == "contextual_cosine":
+        return "contextual_cosine@1"
     return whyalike.TfidfVectors.fit([LEFT, RIGHT, THIRD], VECTORS) if name == "tfidf_vectors" else name
 
 
@@ -156,7 +161,7 @@ def test_the_model_is_as_it_was_after_success(method: str) -> None:
     encoder = tiny_encoder("bert")
     encoder.model.train()
     before = snapshot(encoder.model)
-    layer = None if method == "tfidf_vectors" else 1
+    layer = None if method in ("tfidf_vectors", "contextual_cosine", "exact_match") else 1
     whyalike.explain(LEFT, RIGHT, encoder=encoder, method=ready(method), layer=layer)
     assert snapshot(encoder.model) == before
 
@@ -222,17 +227,19 @@ def test_where_float32_misses_the_tolerance_steep_pieces_are_followed_in_float64
     encoder = tiny_encoder("bert", dtype=torch.float32)
     method = whyalike.IntegratedJacobians(tolerance=1e-9, max_steps=300)
     before = {key: value.clone() for key, value in encoder.model.state_dict().items()}
-    e, exact = (whyalike.explain(LEFT, RIGHT, encoder=each, method=method) for each in (encoder, encoder.in_double()))
+    e, exact = (
+        whyalike.explain(LEFT, RIGHT, encoder=each, method=method) for each in (encoder, double_precision(encoder))
+    )
     for measured in e.measured.values():
-        assert 0 < measured["steps_in_float64"] <= measured["steps"]
-        assert measured["error"] < 3e-8
+        assert 0 < measured.steps_in_float64 <= measured.steps
+        assert measured.error < 3e-8
     np.testing.assert_allclose(e.matrix, exact.matrix, atol=1e-6)
     assert e.adds_up
     one = whyalike.explain_against(LEFT, RIGHT, encoder=encoder, method=method)
     np.testing.assert_allclose(one.values, e.one_sided().values, atol=1e-5)
     assert all(torch.equal(value, before[key]) for key, value in encoder.model.state_dict().items())
     quick = whyalike.explain(LEFT, RIGHT, encoder=encoder, method=whyalike.IntegratedJacobians(tolerance=1e-2))
-    assert "steps_in_float64" not in quick.measured["left"]
+    assert quick.measured["left"].steps_in_float64 is None
 
 
 @pytest.fixture
@@ -261,8 +268,8 @@ def test_a_short_text_is_pulled_through_a_long_one_to_the_same_result(
     pairs = [("a man", LONG), (LONG, "a man"), ("a dog", LONG), ("a dog", f"{LONG} Someone sings."), ("a man", "a dog")]
     found = {}
     for cost in (0.01, 1e9):
-        monkeypatch.setattr("whyalike.front_door.PULL", cost)
-        monkeypatch.setattr("whyalike.front_door.PULLED_THROUGH", cost)
+        monkeypatch.setattr("whyalike.methods.second_order.PULL", cost)
+        monkeypatch.setattr("whyalike.methods.second_order.PULLED_THROUGH", cost)
         for aligned in (False, True):
             found[cost, aligned] = list(
                 whyalike.explain_pairs(pairs, encoder=encoder, method=method, unit=unit, aligned=aligned)

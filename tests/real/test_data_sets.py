@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from whyalike.data_sets import DATA_SETS, read_table
+from whyalike.data.tables import DATA_SETS, read_table
 from whyalike.errors import BadInput
 
 COUNTS = {

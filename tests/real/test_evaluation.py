@@ -11,10 +11,10 @@ import pytest
 from scipy.stats import spearmanr
 
 import whyalike
+from whyalike.data.alignments import SETS, read_alignments
+from whyalike.data.truth import Truth
 from whyalike.evaluate import Case, Evaluation, cases_of, evaluate, spread_evenly
-from whyalike.evaluate.alignments import SETS, read_alignments
 from whyalike.evaluate.perturbation import ScorePerturbation
-from whyalike.truth import Truth
 
 pytestmark = pytest.mark.real
 PAIRS_OF_SETS = {"multimwa-mtref-dev": 800, "edinburgh": 714, "ists-headlines": 756}
@@ -44,7 +44,7 @@ def test_the_embedding_is_back_when_all_tokens_are(minilm: whyalike.Encoder, fiv
         assert all(curve[-1] == pytest.approx(0, abs=1e-5) for curve in curves[number])
         assert np.ptp([curve[0] for curve in curves[number]]) < 1e-9  # all begin with nothing but masks
     assert lines["bilrp"]["area"] < lines["random"]["area"]
-    assert found.notes == ("A token that is taken away is replaced by the mask token.",)
+    assert found.notes == ("A removed token is replaced by the mask token.",)
 
 
 def test_relevance_is_conserved_without_biases(minilm: whyalike.Encoder, five: list[Case]) -> None:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from whyalike.encoders.encoder import Encoder
-from whyalike.explanation import Contributions
+from whyalike.results.contributions import Contributions
 
 
 class SlowEncoder:

@@ -13,11 +13,11 @@ import pytest
 import whyalike
 from tests.families import tiny_encoder
 from tests.judged import with_matrix
+from whyalike.data.alignments import Aligned, Chunks, in_words, membership, read_alignments
 from whyalike.errors import BadInput, UnknownName
-from whyalike.evaluate.alignments import Aligned, Chunks, in_words, membership, read_alignments
 from whyalike.evaluate.human import Human
 from whyalike.evaluate.measure import Case
-from whyalike.evaluate.subjects import subject
+from whyalike.evaluate.subjects import make_subject
 
 ALIGNED = Aligned(
     ("the", "old", "man", "plays", "guitar", "."),
@@ -74,9 +74,9 @@ def test_words_with_several_partners_do_not_spoil_a_perfect_score(encoder: whyal
 
 def test_baselines_speak_of_the_alignments_own_words(encoder: whyalike.Encoder) -> None:
     aligned = Aligned(("old-young", "man"), ("old-house", "man"), frozenset())
-    (e,) = subject("exact_match").explanations([aligned.pair], encoder)
+    (e,) = make_subject("exact_match").explanations([aligned.pair], encoder)
     assert in_words(e, aligned).tolist() == [[0, 0], [0, 1]]
-    (e,) = subject("contextual_cosine@0").explanations([("man man-man", "man man-man")], encoder)
+    (e,) = make_subject("contextual_cosine@0").explanations([("man man-man", "man man-man")], encoder)
     cosines = in_words(e, Aligned(("man", "man-man"), ("man", "man-man"), frozenset()))
     assert cosines[1, 1] <= 1.2 * cosines[0, 0]  # three units are not three times as alike
 

@@ -20,15 +20,15 @@ from tests.studied import LABELS, PAIRS, study_of
 from whyalike.analysis import ANALYSES
 from whyalike.analysis import interactions as module
 from whyalike.analysis.adjectives import TRIPLETS, adjectives, attributions_to_adjectives
-from whyalike.analysis.annotate import tagger
+from whyalike.analysis.corpus import Corpus
 from whyalike.analysis.interactions import Interactions, interactions
-from whyalike.analysis.languages import Bilingual, languages
+from whyalike.analysis.languages import BilingualCorpus, languages
 from whyalike.analysis.lexical import by_word, lexical
 from whyalike.analysis.models import errors_by_level, models, strongest
 from whyalike.analysis.negation import (
     Choice,
     attributions_to_not,
-    chosen,
+    choose,
     every_negation,
     negation,
     read_choices,
@@ -37,13 +37,13 @@ from whyalike.analysis.negation import (
 )
 from whyalike.analysis.parts_of_speech import by_tags, parts_of_speech
 from whyalike.analysis.references import embeddings_and_references, references
-from whyalike.analysis.report import _verdict, by_family, failures, report, to_report
+from whyalike.analysis.report import _verdict, by_family, failures, report
 from whyalike.analysis.roles import by_roles, roles
-from whyalike.analysis.section import save
-from whyalike.analysis.study import Study
-from whyalike.analysis.words import NamedTagger, reads_english
 from whyalike.cli import app
 from whyalike.errors import BadInput
+from whyalike.language.taggers import tagger
+from whyalike.language.words import NamedTagger, reads_english
+from whyalike.render.analysis import save, to_report
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def encoder() -> whyalike.Encoder:
 
 
 @pytest.fixture
-def study(encoder: whyalike.Encoder, tmp_path: Path) -> Study:
+def study(encoder: whyalike.Encoder, tmp_path: Path) -> Corpus:
     return study_of(encoder, tmp_path / "study")
 
 
@@ -187,7 +187,7 @@ def test_every_not_between_spaces_counts_as_often_as_it_comes() -> None:
 
 def test_the_most_similar_sentence_is_chosen(encoder: whyalike.Encoder, tmp_path: Path) -> None:
     choices = [Choice(LEFT, ("dog", LEFT, "house"), 1), Choice(RIGHT, (RIGHT, "the", "a"), 2)]
-    assert chosen(choices, encoder) == [1, 0]
+    assert choose(choices, encoder) == [1, 0]
     path = tmp_path / "choices.jsonl"
     path.write_text(json.dumps({"input": "a", "sentences": ["b"], "label": 3}), encoding="utf-8")
     for bad in (path.read_text(), "[1", "3", '{"input": "a", "sentences": ["b"], "label": "x"}'):
@@ -230,7 +230,7 @@ SECTIONS = {
 
 
 @pytest.mark.parametrize("name", SECTIONS)
-def test_every_analysis_gives_sentences_tables_and_charts(name: str, study: Study, tmp_path: Path) -> None:
+def test_every_analysis_gives_sentences_tables_and_charts(name: str, study: Corpus, tmp_path: Path) -> None:
     section = SECTIONS[name](study)
     assert section.name == name
     assert section.says
@@ -244,15 +244,15 @@ def test_every_analysis_gives_sentences_tables_and_charts(name: str, study: Stud
     assert json.loads(written[0].read_text(encoding="utf-8"))["says"] == list(section.says)
 
 
-def test_two_models_are_shown_beside_each_other(study: Study, tmp_path: Path) -> None:
+def test_two_models_are_shown_beside_each_other(study: Corpus, tmp_path: Path) -> None:
     other = tiny_encoder("bert", seed=1)
-    both = Study(PAIRS, {**study.encoders, "second": other}, tmp_path / "two", study.tagger, LABELS, progress=False)
+    both = Corpus(PAIRS, {**study.encoders, "second": other}, tmp_path / "two", study.tagger, LABELS, progress=False)
     assert {name.split(":")[0] for name in lexical(both, 1).tables} == {"tiny", "second", "tiny beside second"}
     assert list(roles(both).tables) == ["tiny", "second"]
 
 
 def test_languages_are_compared_alone_and_mixed(encoder: whyalike.Encoder, tmp_path: Path) -> None:
-    study = Bilingual(
+    study = BilingualCorpus(
         pairs={"english": PAIRS, "german": [(right, left) for left, right in PAIRS]},
         labels=LABELS,
         taggers={"english": tagger("english"), "german": tagger("german")},
@@ -271,7 +271,7 @@ def test_languages_are_compared_alone_and_mixed(encoder: whyalike.Encoder, tmp_p
         ("english–german", "multilingual"),
     ]
     assert rows[0]["spearman"] == rows[1]["spearman"] == pytest.approx(rows[2]["spearman"])
-    tables = {setting: by_tags(study.study(setting).tables()["both"]) for setting in study.settings}
+    tables = {setting: by_tags(study.corpus_of(setting).tables()["both"]) for setting in study.settings}
     shares = {
         setting: {(row["first"], row["second"]): row["positive_share"] for row in table.rows(named=True)}
         for setting, table in tables.items()
@@ -281,7 +281,7 @@ def test_languages_are_compared_alone_and_mixed(encoder: whyalike.Encoder, tmp_p
         alone, mixed = (shares[setting].get(classes, 0.0) for setting in ("german–german", "english–german"))
         assert (row["alone"], row["mixed"], row["change"]) == pytest.approx((alone, mixed, mixed - alone))
     assert {path.name for path in tmp_path.iterdir()} == {"setting-0", "setting-1", "setting-2"}
-    assert len(section.html) == 3
+    assert len(section.pictures) == 3
     save(section, tmp_path / "out", "two languages")
 
 
@@ -297,7 +297,7 @@ def test_failures_are_where_ranks_part(encoder: whyalike.Encoder, tmp_path: Path
     order = np.argsort(scores)
     labels = np.empty(len(PAIRS))
     labels[order] = np.linspace(1, 0, len(PAIRS))  # people say the reverse
-    study = Study(PAIRS, {"tiny": encoder}, tmp_path, tagger("english"), labels.tolist(), progress=False)
+    study = Corpus(PAIRS, {"tiny": encoder}, tmp_path, tagger("english"), labels.tolist(), progress=False)
     rows = failures(study).tables["tiny"]
     first = {kind: next(row["left"] for row in rows if row["kind"] == kind) for kind in ("too low", "too high")}
     assert first == {"too low": PAIRS[order[0]][0], "too high": PAIRS[order[-1]][0]}
@@ -317,7 +317,7 @@ def test_words_of_a_prompt_do_not_meet_themselves(tmp_path: Path) -> None:
 
 def test_a_report_in_another_language_has_no_english_negation(encoder: whyalike.Encoder, tmp_path: Path) -> None:
     pairs = [("Die Not ist not groß.", "Die Not ist groß."), *PAIRS]
-    study = Study(pairs, {"tiny": encoder}, tmp_path, tagger("german"), progress=False)
+    study = Corpus(pairs, {"tiny": encoder}, tmp_path, tagger("german"), progress=False)
     assert {"negation", "adjectives"}.isdisjoint(section.name for section in report(study))
     assert reads_english(tagger("english"))
     assert not reads_english(NamedTagger("de_core_news_sm", tagger("english")))
@@ -327,17 +327,17 @@ def test_a_report_on_integrated_jacobians_says_their_error_and_their_references(
     encoder: whyalike.Encoder, tmp_path: Path
 ) -> None:
     method = whyalike.IntegratedJacobians(layer=2, steps=1)
-    study = Study(PAIRS, {"tiny": encoder}, tmp_path, tagger("english"), LABELS, method, progress=False)
+    study = Corpus(PAIRS, {"tiny": encoder}, tmp_path, tagger("english"), LABELS, method, progress=False)
     sections = {section.name: section for section in report(study)}
     assert any("integration errs by" in sentence for sentence in sections["at_a_glance"].says)
     assert "references" in sections
-    assert study.asked == "integrated_jacobians at layer 2 · steps 1"
+    assert study.description == "integrated_jacobians at layer 2 · steps 1"
     assert "integrated_jacobians at layer 2 · steps 1" in to_report(list(sections.values()), study, "our own")
 
 
 def test_a_report_is_one_page_that_escapes_its_texts(encoder: whyalike.Encoder, tmp_path: Path) -> None:
     pairs = [*PAIRS, ("<script>alert(1)</script> the dog", "the dog")]
-    study = Study(pairs, {"tiny": encoder}, tmp_path, tagger("english"), [*LABELS, 0.0], progress=False)
+    study = Corpus(pairs, {"tiny": encoder}, tmp_path, tagger("english"), [*LABELS, 0.0], progress=False)
     page = to_report(report(study), study, "our own")
     for title in ("At a glance", "Parts of speech", "Syntactic roles", "Negation", "Where model and people part ways"):
         assert title in page
@@ -345,7 +345,7 @@ def test_a_report_is_one_page_that_escapes_its_texts(encoder: whyalike.Encoder, 
     own = re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)  # without the bundle that draws
     assert not re.search(r"""(src|href)=["']?(http|//)|url\(|@import""", own)
     with pytest.raises(BadInput, match="Without human scores"):
-        failures(Study(pairs, {"tiny": encoder}, tmp_path / "b", tagger("english"), progress=False))
+        failures(Corpus(pairs, {"tiny": encoder}, tmp_path / "b", tagger("english"), progress=False))
 
 
 def test_the_commands_analyse_a_file(tmp_path: Path) -> None:
@@ -366,7 +366,7 @@ def test_the_commands_analyse_a_file(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["analyze", "adjectives", "--pairs", "3"], "--pairs has no effect on adjectives"),
-        (["analyze", "references", "--data", "x", "--layer", "3"], "--layer has no effect on references"),
+        (["analyze", "references", "--layer", "3"], "--layer has no effect on references"),
         (["analyze", "sentiment"], "no analysis 'sentiment'. Known: parts-of-speech"),
         (["analyze", "roles", "--set", "least=3"], "no parameter of bilrp 'least'. Known: biases, layer"),
         (["analyze", "roles", "--set", "top=most"], "top should be a float"),
@@ -375,7 +375,7 @@ def test_the_commands_analyse_a_file(tmp_path: Path) -> None:
         (["analyze", "roles", "--tagger", "english", "--tagger", "english", "--tagger", "german"], "two sides; got 3"),
         (["analyze", "languages"], "needs --translated and two --tagger"),
         (["analyze", "adjectives"], "makes its own sentences"),
-        (["analyze", "roles", "--choices"], "--choices is for negation"),
+        (["analyze", "roles", "--choices"], "--choices has no effect on roles"),
         (["analyze", "roles", "--column", "score=points"], "no column 'points'"),
         (["analyze", "references", "--set", "positions=modle"], "no kind of positions 'modle'"),
     ],
@@ -390,15 +390,11 @@ def test_what_makes_no_sense_is_refused(arguments: list[str], message: str, tmp_
 def test_every_analysis_is_listed_and_has_its_file() -> None:
     assert set(ANALYSES) == {*SECTIONS, "languages"}
     shared = {
-        "annotate",
-        "conllu",
         "frames",
         "interactions",
-        "relations",
         "report",
         "section",
-        "study",
-        "words",
+        "corpus",
         "__init__",
     }
     assert {path.stem for path in Path(module.__file__).parent.glob("*.py")} == {*ANALYSES, *shared}
@@ -408,14 +404,14 @@ def test_every_analysis_is_listed_and_has_its_file() -> None:
 
 def test_roles_need_a_parser_on_both_sides(encoder: whyalike.Encoder, tmp_path: Path) -> None:
     both = (tagger("english"), tagger("german"))
-    mixed = Study(PAIRS, {"tiny": encoder}, tmp_path, both, LABELS, progress=False)
+    mixed = Corpus(PAIRS, {"tiny": encoder}, tmp_path, both, LABELS, progress=False)
     with pytest.raises(BadInput, match="gives no relations"):
         roles(mixed)
     assert "roles" not in {section.name for section in report(mixed)}
 
 
 def test_one_pair_without_a_label_still_has_a_report(encoder: whyalike.Encoder, tmp_path: Path) -> None:
-    alone = Study([PAIRS[0]], {"org/tiny": encoder}, tmp_path, tagger("english"), progress=False)
+    alone = Corpus([PAIRS[0]], {"org/tiny": encoder}, tmp_path, tagger("english"), progress=False)
     page = to_report(report(alone), alone, "one pair")
     assert "nan" not in re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL).lower()
     saved = save(parts_of_speech(alone), tmp_path / "out", "one")

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import whyalike
 from tests.families import tiny_encoder
-from whyalike.analysis.annotate import LANGUAGES, tagger
-from whyalike.analysis.conllu import read_conllu
-from whyalike.analysis.relations import raised, universal
-from whyalike.analysis.words import Tagged, Tagger
 from whyalike.errors import BadInput
+from whyalike.language.conllu import read_conllu
+from whyalike.language.relations import raised, universal
+from whyalike.language.taggers import LANGUAGES, tagger
+from whyalike.language.words import Tagged, Tagger
 
 TEXTS = {
     "english": "The cat doesn't sleep on the state-of-the-art sofa 🐱.",

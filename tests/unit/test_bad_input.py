@@ -80,7 +80,10 @@ def test_a_text_without_any_token_is_an_error() -> None:
     plain.pad_token = "[PAD]"
     encoder = whyalike.load_encoder(tiny_model("gpt2"), tokenizer=plain, pooling="lasttoken")
     with pytest.raises(EmptyText, match="has no token"):
-        whyalike.explain("", RIGHT, encoder=encoder)
+        encoder.read([""])
+    for blank in ("", " \n\t"):
+        with pytest.raises(EmptyText, match="The left text is (empty|blank), so there is nothing to explain"):
+            whyalike.explain(blank, RIGHT, encoder=encoder)
 
 
 def test_texts_must_be_strings(encoder: whyalike.Encoder) -> None:

@@ -18,7 +18,9 @@ import whyalike
 from tests.families import LEFT, RIGHT, tiny_encoder
 from whyalike import render
 from whyalike.cli import app, main
-from whyalike.render.scene import WHITE_INK, colour, ink, notes_of, printable, scene_of, shade
+from whyalike.colours import WHITE_INK, colour, ink, shade
+from whyalike.render.scene import notes_of, scene_of
+from whyalike.results.words import printable
 
 PAIR = ("A man plays guitar.", "Someone makes music.")
 
@@ -94,7 +96,7 @@ def test_methods_and_models_are_listed() -> None:
         (("explain", "a", "b", "--model", "./nowhere"), 1, "there is no folder './nowhere'"),
         (("explain", "@nowhere.txt", "b"), 1, "nowhere.txt cannot be read"),
         (("explain", "-", "-"), 1, "Only one of the texts can come from standard input"),
-        (("explain", "word " * 300, "b"), 1, "reads at most 256. Shorten it, or pass truncate=True"),
+        (("explain", "word " * 300, "b"), 1, "reads at most 256. Shorten it, or pass --truncate"),
         (("explain", "a", "b", "--prompts", "x"), 1, "--prompts takes two names"),
         (("explain", "a", "b", "--html", "nowhere/x.html"), 1, "The folder of 'nowhere/x.html' does not exist"),
         (("explain", "a"), 2, "Missing argument 'right'"),

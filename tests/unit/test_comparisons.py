@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import whyalike
 from tests.families import LEFT, RIGHT, tiny_encoder
 from whyalike.cli import app
-from whyalike.side_by_side import Comparison, Entry
+from whyalike.results.comparison import Comparison, Entry
 
 BAD = "<script>[/b]:smile:\x1b\u202e'\"&"
 
@@ -201,7 +201,7 @@ def test_settings_of_a_method_can_be_given_and_are_checked(tmp_path: Path) -> No
     ran = CliRunner().invoke(app, [*base, "bti", "--corpus", str(tmp_path / "none.txt")])
     assert "are for tfidf_vectors" in str(ran.exception)
     ran = CliRunner().invoke(app, [*base, "bti", "--by", "token"])
-    assert "speaks of words, not of tokens" in str(ran.exception)
+    assert "explains words, not tokens" in str(ran.exception)
     ran = CliRunner().invoke(app, [*base, "bti", "--spread"])
     assert "nothing to spread" in str(ran.exception)
     ran = CliRunner().invoke(app, [*base, "bti", "--set", "top_k"])

@@ -10,7 +10,7 @@ import pyarrow as arrow
 import pyarrow.parquet
 import pytest
 
-from whyalike.data_sets import read_scored_pairs, read_table
+from whyalike.data.tables import read_scored_pairs, read_table
 from whyalike.errors import BadInput, UnknownName
 
 ROWS = [

@@ -18,17 +18,19 @@ import whyalike
 from tests.families import tiny_encoder, tiny_model, tokenizer
 from tests.judged import PAIRS, with_matrix
 from whyalike.cli import app, main
+from whyalike.data.alignments import Aligned
+from whyalike.data.truth import Truth
 from whyalike.errors import BadInput, DamagedFile, UnknownName
 from whyalike.evaluate.agreement import Agreement, Sts, compared
-from whyalike.evaluate.alignments import Aligned
 from whyalike.evaluate.measure import Case
-from whyalike.evaluate.page import picture, save, to_html
+from whyalike.evaluate.measures import MEASURES
 from whyalike.evaluate.perturbation import ScorePerturbation
 from whyalike.evaluate.randomization import drawn_anew, without_biases
-from whyalike.evaluate.run import MEASURES, ROWS, cases_of, evaluate, spread_evenly
-from whyalike.evaluate.subjects import Subject, subject
+from whyalike.evaluate.run import ROWS, cases_of, evaluate, spread_evenly
+from whyalike.evaluate.subjects import Subject, make_subject
 from whyalike.evaluate.sums import Balance, Conservation, GroundTruth
-from whyalike.truth import Truth
+from whyalike.methods.second_order import SecondOrder
+from whyalike.render.evaluation import picture, save, to_html
 
 SUBJECTS = ["bilrp", "bilrp+equal", "bilrp@2+aligned", "token_outputs", "contextual_cosine@2", "exact_match", "random"]
 
@@ -39,7 +41,7 @@ def encoder() -> whyalike.Encoder:
 
 
 def test_conservation_and_balance_are_sums(encoder: whyalike.Encoder) -> None:
-    apart = subject("bilrp@0,biases=apart")
+    apart = make_subject("bilrp@0,biases=apart")
     e = whyalike.explain(*PAIRS[0], encoder=encoder, method=apart.method or "")
     row, bare = Conservation().prepare([apart], []).rows(Case(0, *PAIRS[0]), {apart.name: e}, encoder)
     assert row["matrix"] + row["left_terms"] + row["right_terms"] + row["constant"] == pytest.approx(e.score)
@@ -147,7 +149,7 @@ def test_every_measure_runs_over_every_subject_and_draws(name: str, encoder: why
         "report.html",
     }
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(MEASURES[name], "rows", lambda *args: pytest.fail("computed again"))
+        patch.setattr(MEASURES[name].load(), "rows", lambda *args: pytest.fail("computed again"))
         again = evaluate(name, some, encoder=encoder, subjects=SUBJECTS, folder=tmp_path / "out", progress=False)
     assert list(again.rows) == json.loads(json.dumps(found.rows))
 
@@ -251,7 +253,7 @@ def test_what_cannot_be_judged_is_refused_before_the_work(encoder: whyalike.Enco
     cases = cases_of(PAIRS[:2])
     with pytest.raises(BadInput, match="same number"):
         judge("balance", cases + cases, "random")
-    with pytest.raises(BadInput, match="at least one subject"):
+    with pytest.raises(BadInput, match="at least one method"):
         judge("balance", cases)
     with pytest.raises(BadInput, match="same name"):
         judge("balance", cases, "random", "random")
@@ -270,7 +272,7 @@ def test_what_was_cut_or_left_out_is_said(encoder: whyalike.Encoder, tmp_path: P
         found = evaluate("perturbation", cases, encoder=encoder, subjects=["random"], folder=tmp_path, progress=False)
         cut, none = found.notes
         assert cut.startswith("1 of 3 pairs are longer than the model reads")
-        assert none.startswith("Of 1 of 3 pairs there is nothing to say")
+        assert none.startswith("1 of 3 pairs were skipped")
     assert found.table[0]["pairs"] == 2
     assert "longer than the model reads" in to_html(found)
     assert found.to_dict()["notes"] == [cut, none]
@@ -320,7 +322,7 @@ def test_models_that_read_different_words_are_compared_on_those_of_both(encoder:
     cases = cases_of([("the dog runs over the river and the child walks", "a cat walks in the house")])
     found = evaluate("agreement", cases, encoder=encoder, others={"b": short}, subjects=["bilrp"], progress=False)
     assert found.table[0]["pairs"] == 1
-    assert found.notes == ("1 of 1 pairs are longer than the model reads: they are judged by what it read.",)
+    assert found.notes == ("1 of 1 pairs are longer than the model reads; only what it read was evaluated.",)
 
 
 def test_what_is_said_of_one_model_only_names_it(encoder: whyalike.Encoder) -> None:
@@ -328,8 +330,8 @@ def test_what_is_said_of_one_model_only_names_it(encoder: whyalike.Encoder) -> N
     measure, cases = "perturbation_embedding", cases_of(PAIRS[:1])
     found = evaluate(measure, cases, encoder=encoder, others={"b": other}, subjects=["random"], progress=False)
     first, second = found.notes
-    assert first.endswith(f"{encoder.record.name}: A token that is taken away is replaced by the mask token.")
-    assert second == "b: A token that is taken away is replaced by the pad token."
+    assert first.endswith(f"{encoder.record.name}: A removed token is replaced by the mask token.")
+    assert second == "b: A removed token is replaced by the pad token."
 
 
 def test_a_result_states_what_methods_state_of_their_error(encoder: whyalike.Encoder, tmp_path: Path) -> None:
@@ -388,18 +390,18 @@ def test_significance_is_wilcoxons(encoder: whyalike.Encoder) -> None:
         ("random+equal", "nothing to share out"),
         ("random,seed=-1", "seed should be a whole number"),
         ("bilrp@2,layer=3", "twice"),
-        ("exact_match@3", "has no layer, parameters or view"),
+        ("exact_match@3", "exact_match has no layer"),
     ],
 )
 def test_subjects_that_are_none_are_refused(text: str, message: str) -> None:
     with pytest.raises((BadInput, UnknownName), match=message):
-        subject(text)
-    assert subject("integrated_jacobians@2:mask+equal").method == whyalike.IntegratedJacobians(
+        make_subject(text)
+    assert make_subject("integrated_jacobians@2:mask+equal").method == whyalike.IntegratedJacobians(
         layer=2, reference="mask"
     )
-    assert subject("integrated_jacobians@2,tolerance=0.05,normalize=path+equal").method == whyalike.IntegratedJacobians(
-        layer=2, tolerance=0.05, normalize="path"
-    )
+    assert make_subject(
+        "integrated_jacobians@2,tolerance=0.05,normalize=path+equal"
+    ).method == whyalike.IntegratedJacobians(layer=2, tolerance=0.05, normalize="path")
 
 
 def test_the_command_evaluates_a_file(tmp_path: Path) -> None:
@@ -458,7 +460,7 @@ def test_where_nothing_can_be_said_of_any_pair_the_result_says_so(tmp_path: Path
     done = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "out")], catch_exceptions=False)
     assert done.exit_code == 0
     for text in (done.stdout, (tmp_path / "out/report.html").read_text(encoding="utf-8")):
-        assert "Of 1 of 1 pairs there is nothing to say" in text
+        assert "1 of 1 pairs were skipped" in text
 
 
 def test_a_text_that_cannot_be_read_is_named_before_any_work(encoder: whyalike.Encoder, tmp_path: Path) -> None:
@@ -488,21 +490,22 @@ def test_exact_match_has_no_contributions_to_conserve(encoder: whyalike.Encoder)
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The texts of every call for contributions."""
+    """The texts of every computation of contributions."""
     calls: list[list[str]] = []
+    original = SecondOrder.of_readings
 
-    def counted(texts: list[str], **options: Any) -> list[whyalike.Contributions]:
-        calls.append(texts)
-        return whyalike.contributions(texts, **options)
+    def counted(method: SecondOrder, encoder: Any, readings: Any, **options: Any) -> list[whyalike.Contributions]:
+        calls.extend([[reading.side.text for reading in readings]] if readings else [])
+        return original(method, encoder, readings, **options)
 
-    monkeypatch.setattr("whyalike.evaluate.subjects.contributions", counted)
+    monkeypatch.setattr(SecondOrder, "of_readings", counted)
     return calls
 
 
 def test_views_of_one_method_look_at_the_same_contributions(encoder: whyalike.Encoder, asked: list[list[str]]) -> None:
     evaluate("balance", cases_of(PAIRS[:2]), encoder=encoder, subjects=["bilrp", "bilrp+equal", "bilrp+aligned"])
     assert asked == [[*PAIRS[0], PAIRS[1][1]]]  # one call, every text once
-    (aligned,) = subject("bilrp+aligned").explanations(PAIRS[:1], encoder)
+    (aligned,) = make_subject("bilrp+aligned").explanations(PAIRS[:1], encoder)
     direct = whyalike.explain(*PAIRS[0], encoder=encoder, unit="word", aligned=True)
     np.testing.assert_allclose(aligned.matrix, direct.matrix, atol=1e-12)
 

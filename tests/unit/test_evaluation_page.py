@@ -13,9 +13,9 @@ from rich.console import Console
 import whyalike
 from tests.families import tiny_encoder
 from tests.judged import PAIRS
-from whyalike.evaluate.page import picture, to_html
 from whyalike.evaluate.perturbation import EmbeddingPerturbation
 from whyalike.evaluate.run import Evaluation, cases_of, evaluate
+from whyalike.render.evaluation import picture, to_html
 
 
 @pytest.fixture(scope="module")

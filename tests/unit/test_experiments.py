@@ -16,7 +16,7 @@ from tests.families import tiny_encoder
 from tests.judged import PAIRS
 from whyalike.evaluate.perturbation import ScorePerturbation
 from whyalike.evaluate.run import cases_of, evaluate
-from whyalike.evaluate.subjects import subject
+from whyalike.evaluate.subjects import make_subject
 
 
 def test_runs_put_together_are_one_run(tmp_path: Path) -> None:
@@ -30,8 +30,8 @@ def test_runs_put_together_are_one_run(tmp_path: Path) -> None:
     assert both.significance() == once.significance()
     assert both.notes == once.notes
     assert any("integrated_jacobians@1" in note for note in both.notes)
-    assert both.asked["subjects_in_full"] == once.asked["subjects_in_full"]
-    assert both.asked["runs"] == ["one", "rest"]
+    assert both.request["subjects_in_full"] == once.request["subjects_in_full"]
+    assert both.request["runs"] == ["one", "rest"]
 
 
 def test_runs_put_together_keep_their_parameters(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_of_a_run_that_did_not_end_the_finished_pairs_can_be_judged(tmp_path: Pa
     )  # killed while it wrote
     found = together([tmp_path / "one", tmp_path / "other"], encoder, finished=True)
     assert [line["pairs"] for line in found.table] == [2, 2]
-    assert (found.asked["finished"], found.asked["pairs"]) == (2, len(PAIRS))
+    assert (found.request["finished"], found.request["pairs"]) == (2, len(PAIRS))
     first = evaluate("balance", cases_of(PAIRS[:2]), encoder=encoder, subjects=["bilrp", "random"], progress=False)
     assert found.table == first.table
 
@@ -75,7 +75,7 @@ def test_of_a_run_that_did_not_end_the_finished_pairs_can_be_judged(tmp_path: Pa
 def test_totals_give_the_order_of_the_matrix() -> None:
     encoder, case = tiny_encoder("bert"), cases_of(PAIRS)[3]
     name = "integrated_jacobians@0,tolerance=1e-06"
-    subjects = [subject(name), subject(f"{name}+equal")]
+    subjects = [make_subject(name), make_subject(f"{name}+equal")]
     found = {each.name: each.explanations([(case.left, case.right)], encoder)[0] for each in subjects}
     *by_matrix, apart, spread = ByTotals(tolerance=1e-6).rows(case, found, encoder)
     assert by_matrix[0]["curve"] != by_matrix[1]["curve"]  # else the two orders would not be told apart
@@ -88,7 +88,7 @@ def test_a_result_does_not_say_where_a_model_lies(tmp_path: Path) -> None:
     found = evaluate("balance", cases_of(PAIRS[:1]), encoder=encoder, subjects=["random"], progress=False)
     tell(found, tmp_path / "result.json")
     written = json.loads((tmp_path / "result.json").read_text())
-    assert written["asked"]["model"] == written["asked"]["models"][""]["name"] == "tiny"
+    assert written["request"]["model"] == written["request"]["models"][""]["name"] == "tiny"
 
 
 def test_the_tables_of_agreement_with_people_are_what_the_results_say() -> None:

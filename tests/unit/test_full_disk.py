@@ -18,13 +18,13 @@ import whyalike
 from tests.families import LEFT, RIGHT, tiny_encoder, tiny_folder
 from tests.studied import PAIRS, study_of
 from tests.unit.test_training import train
-from whyalike.analysis.section import save as save_section
 from whyalike.cli import main
 from whyalike.errors import CannotWrite
-from whyalike.evaluate import page
 from whyalike.evaluate.rating import ANSWERS, prepare
 from whyalike.evaluate.run import ROWS, cases_of, evaluate
-from whyalike.whole_files import append_line, whole_file, write_text
+from whyalike.render import evaluation as page
+from whyalike.render.analysis import save as save_section
+from whyalike.storage.writing import append_line, whole_file, write_text
 
 
 @contextmanager

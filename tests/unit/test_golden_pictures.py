@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 import whyalike
-from whyalike.comparison import Comparison, Entry
-from whyalike.encoders.tokens import sentence_spans, word_spans
-from whyalike.explanation import Explanation, MethodRecord, ModelRecord
-from whyalike.matching import Match, Matching
+from whyalike.language.words import sentence_spans, word_spans
+from whyalike.results.comparison import Comparison, Entry
+from whyalike.results.explanation import Explanation
+from whyalike.results.matching import Match, Matching
+from whyalike.results.records import MethodRecord, ModelRecord
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 MODEL = ModelRecord("golden", "cosine", "mean", 2, 8, 64, "0123456789abcdef")

@@ -102,8 +102,8 @@ import sys
 import whyalike
 from whyalike.encoders.load import open_model
 from whyalike.errors import UnknownModel
-from whyalike.server.settings import Settings
-from whyalike.server.workshop import Workshop
+from whyalike.server.settings import ServerSettings
+from whyalike.server.worker import Worker
 from whyalike.train.similarity import train_similarity
 ways = {{
     "plain": whyalike.load_encoder,
@@ -111,7 +111,7 @@ ways = {{
     "poolings": lambda folder: whyalike.load_encoder(folder, pooling=("cls", "mean"), similarity="dot"),
     "training": open_model,
     "similarity": lambda folder: train_similarity([("a", "b")], [0.5], folder + "-out", model=folder, progress=False),
-    "server": lambda folder: Workshop(Settings(models={{"it": folder}})).encoder("it"),
+    "server": lambda folder: Worker(ServerSettings(models={{"it": folder}})).encoder("it"),
 }}
 for folder in {[str(folder) for folder in folders]!r}:
     for name, way in ways.items():

@@ -14,11 +14,11 @@ import whyalike
 from tests.families import tiny_encoder
 from tests.studied import LABELS, PAIRS, study_of
 from whyalike.analysis import interactions as module
-from whyalike.analysis.annotate import tagger
-from whyalike.analysis.interactions import ASKED, Interactions, interactions, read_interactions
-from whyalike.analysis.study import Study
-from whyalike.analysis.words import Tagged
+from whyalike.analysis.corpus import Corpus
+from whyalike.analysis.interactions import REQUEST, Interactions, interactions, read_interactions
 from whyalike.errors import BadInput, DamagedFile
+from whyalike.language.taggers import tagger
+from whyalike.language.words import Tagged
 
 
 @pytest.fixture(scope="module")
@@ -27,11 +27,11 @@ def encoder() -> whyalike.Encoder:
 
 
 @pytest.fixture
-def study(encoder: whyalike.Encoder, tmp_path: Path) -> Study:
+def study(encoder: whyalike.Encoder, tmp_path: Path) -> Corpus:
     return study_of(encoder, tmp_path / "study")
 
 
-def test_every_pairs_rows_sum_to_its_matrix(study: Study, encoder: whyalike.Encoder) -> None:
+def test_every_pairs_rows_sum_to_its_matrix(study: Corpus, encoder: whyalike.Encoder) -> None:
     table = study.tables()["tiny"]
     sums = table.words.group_by("pair").agg(pl.col("value").sum()).sort("pair").collect()["value"].to_numpy()
     rows = table.pairs.sort("pair").collect()
@@ -49,7 +49,7 @@ def test_every_pairs_rows_sum_to_its_matrix(study: Study, encoder: whyalike.Enco
 
 
 def test_a_killed_run_goes_on_and_ends_with_the_same_rows(
-    study: Study, encoder: whyalike.Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    study: Corpus, encoder: whyalike.Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "TOGETHER", 2)
     whole = study.tables()["tiny"].words.collect()
@@ -77,14 +77,14 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_rows(
     monkeypatch.setattr(module, "_write", lambda place, start, *rest: (asked.append(start), real(place, start, *rest)))
     assert make().words.collect().equals(whole)
     assert asked == [2]  # what was finished is not done again
-    assert read_interactions(tmp_path / "b").asked["pairs"] == len(PAIRS)
+    assert read_interactions(tmp_path / "b").request["pairs"] == len(PAIRS)
 
 
-def test_a_table_is_not_taken_up_for_other_pairs(study: Study, encoder: whyalike.Encoder) -> None:
+def test_a_table_is_not_taken_up_for_other_pairs(study: Corpus, encoder: whyalike.Encoder) -> None:
     folder = study.tables()["tiny"].folder
     with pytest.raises(BadInput, match="asked for differently: pairs was 4, now 1"):
         interactions(PAIRS[:1], folder, encoder=encoder, tagger=tagger("english"))
-    (folder / ASKED).unlink()
+    (folder / REQUEST).unlink()
     with pytest.raises(BadInput, match="holds something else"):
         interactions(PAIRS, folder, encoder=encoder, tagger=tagger("english"))
     with pytest.raises(BadInput, match="holds no table"):
@@ -93,7 +93,7 @@ def test_a_table_is_not_taken_up_for_other_pairs(study: Study, encoder: whyalike
         interactions(PAIRS, folder, encoder=encoder, tagger=tagger("english"), labels=[1.0])
 
 
-def test_a_table_is_not_taken_up_with_another_tagger_or_pooling(study: Study, encoder: whyalike.Encoder) -> None:
+def test_a_table_is_not_taken_up_with_another_tagger_or_pooling(study: Corpus, encoder: whyalike.Encoder) -> None:
     folder = study.tables()["tiny"].folder
     with pytest.raises(BadInput, match="taggers was"):
         interactions(PAIRS, folder, encoder=encoder, tagger=(tagger("english"), tagger("german")), labels=LABELS)
@@ -115,16 +115,16 @@ def test_words_the_model_did_not_read_have_no_rows(encoder: whyalike.Encoder, tm
     assert words["value"].sum() == pytest.approx(table.pairs.collect()["matrix"].item())
 
 
-def test_rows_are_written_some_at_a_time(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_written_some_at_a_time(study: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = study.tables()["tiny"].words.collect()
     monkeypatch.setattr(module, "ROWS_TOGETHER", 50)
     again = replace(study, folder=tmp_path / "again").tables()["tiny"]
     assert again.words.collect().equals(whole)
 
 
-def test_a_damaged_state_is_named(study: Study) -> None:
+def test_a_damaged_state_is_named(study: Corpus) -> None:
     folder = study.tables()["tiny"].folder
-    (folder / ASKED).write_text("")
+    (folder / REQUEST).write_text("")
     with pytest.raises(DamagedFile, match="is damaged"):
         study.tables()
 
@@ -169,9 +169,9 @@ def test_labels_are_from_zero_to_one(encoder: whyalike.Encoder, tmp_path: Path) 
             interactions(PAIRS[:1], tmp_path, encoder=encoder, tagger=tagger("english"), labels=[wrong])  # type: ignore[list-item]
 
 
-def test_what_a_kill_leaves_behind_does_no_harm(study: Study, encoder: whyalike.Encoder, tmp_path: Path) -> None:
+def test_what_a_kill_leaves_behind_does_no_harm(study: Corpus, encoder: whyalike.Encoder, tmp_path: Path) -> None:
     (tmp_path / "study/interactions-0").mkdir(parents=True)
-    (tmp_path / "study/interactions-0/asked.json.123.whyalike-part").write_text("{")
+    (tmp_path / "study/interactions-0/request.json.123.whyalike-part").write_text("{")
     table = study.tables()["tiny"]
     whole = table.words.collect()
     next(table.folder.glob("words-*")).unlink()
@@ -184,4 +184,4 @@ def test_the_error_of_an_integration_is_kept(encoder: whyalike.Encoder, tmp_path
     method = whyalike.IntegratedJacobians(layer=2, steps=1)
     table = interactions(PAIRS[:1], tmp_path, encoder=encoder, tagger=tagger("english"), method=method, progress=False)
     e = whyalike.explain(*PAIRS[0], encoder=encoder, method=method)
-    assert table.pairs.collect()["error"].to_list() == [max(side["error"] for side in e.measured.values())]
+    assert table.pairs.collect()["error"].to_list() == [max(side.error for side in e.measured.values())]

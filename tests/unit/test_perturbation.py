@@ -94,7 +94,7 @@ def test_tokens_taken_away_are_as_if_they_had_never_been(encoder: whyalike.Encod
 def test_the_order_found_by_search_beats_its_reverse(encoder: whyalike.Encoder) -> None:
     case = Case(0, *PAIRS[0])
     e = whyalike.explain(*PAIRS[0], encoder=encoder, unit="word")
-    look = perturbation.Look(case, encoder, "delete", 0.1)
+    look = perturbation.PerturbedPair(case, encoder, "delete", 0.1)
     order = look.greedy_order(e, back=False)
     value = np.zeros_like(e.matrix)
     for side, mine in enumerate(order):
@@ -115,7 +115,7 @@ def test_the_order_found_by_search_beats_its_reverse(encoder: whyalike.Encoder) 
 @pytest.mark.parametrize("pair", PAIRS[:3])
 def test_few_orders_drawn_by_chance_beat_the_search(encoder: whyalike.Encoder, pair: tuple[str, str]) -> None:
     e = whyalike.explain(*pair, encoder=encoder, unit="word")
-    look = perturbation.Look(Case(0, *pair), encoder, "delete", 0.1)
+    look = perturbation.PerturbedPair(Case(0, *pair), encoder, "delete", 0.1)
     best = look.measured(e, "rows", {back: look.greedy_order(e, back=back) for back in (False, True)})
     chance = np.random.default_rng(0)
     drawn = []
@@ -137,7 +137,7 @@ def test_words_that_do_as_well_are_searched_from_left_to_right() -> None:
     for text in ("The dog runs in the old house.", "A child plays the piano.", "Someone walks over the river."):
         case = Case(0, text, text)  # every word beside itself has a score of 1, but for rounding
         e = whyalike.explain(text, text, encoder=encoder, method="random").by_word()
-        left, right = perturbation.Look(case, encoder, "delete", 0.1).greedy_order(e, back=True)
+        left, right = perturbation.PerturbedPair(case, encoder, "delete", 0.1).greedy_order(e, back=True)
         assert (left[0], right[0]) == (e.left.own[0], e.right.own[0])
 
 

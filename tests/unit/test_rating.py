@@ -14,22 +14,23 @@ from tests.families import LEFT, RIGHT, tiny_encoder
 from tests.unit.test_server import call, post
 from whyalike.cli import app
 from whyalike.errors import BadInput, DamagedFile
-from whyalike.evaluate.rating import ANSWERS, ITEMS, Study, krippendorff_alpha, prepare
+from whyalike.evaluate.rating import ANSWERS, ITEMS, RatingStudy, prepare
 from whyalike.evaluate.run import cases_of
 from whyalike.evaluate.subjects import Subject
-from whyalike.server.settings import Settings
+from whyalike.server.settings import ServerSettings
 from whyalike.server.study import create_study
+from whyalike.statistics import krippendorff_alpha
 
 PAIRS = [(LEFT, RIGHT), ("The dog runs.", "A cat walks over the hill.")]
 METHODS = ["bilrp", "token_outputs", "random"]
 
 
 @pytest.fixture
-def study(tmp_path: Path) -> Study:
+def study(tmp_path: Path) -> RatingStudy:
     return prepare(cases_of(PAIRS), tmp_path / "study", encoder=tiny_encoder(), subjects=METHODS, progress=False)
 
 
-def test_nothing_tells_which_method_made_an_item(study: Study) -> None:
+def test_nothing_tells_which_method_made_an_item(study: RatingStudy) -> None:
     text = (study.folder / ITEMS).read_text()
     assert not any(name in text for name in METHODS)
     assert len(study.items) == 6
@@ -42,13 +43,13 @@ def test_nothing_tells_which_method_made_an_item(study: Study) -> None:
             assert item["right"][pair["right_index"]]["label"] == pair["right"]
 
 
-def test_a_rater_sees_every_item_once_and_loses_nothing(study: Study) -> None:
+def test_a_rater_sees_every_item_once_and_loses_nothing(study: RatingStudy) -> None:
     seen = []
     while (state := study.next_item("Ada"))["item"]:
         assert study.next_item("Ada") == state  # closed and opened again
         seen.append(state["item"]["id"])
         study.answer(" Ada ", seen[-1], 1 + len(seen) % 5)
-        study = Study(study.folder)  # the server was started anew
+        study = RatingStudy(study.folder)  # the server was started anew
     assert sorted(seen) == sorted(item["id"] for item in study.items)
     others = []
     while item := study.next_item("Grace")["item"]:
@@ -57,14 +58,14 @@ def test_a_rater_sees_every_item_once_and_loses_nothing(study: Study) -> None:
     assert others != seen  # an order of their own
     with (study.folder / ANSWERS).open("a") as out:
         out.write('{"rater": "Ad')  # cut off by a crash
-    again = Study(study.folder)
+    again = RatingStudy(study.folder)
     assert len(again.answers()) == 12
     again.answer("Eve", study.items[0]["id"], 2)
-    assert Study(study.folder).answers()["Eve", study.items[0]["id"]] == 2
+    assert RatingStudy(study.folder).answers()["Eve", study.items[0]["id"]] == 2
     assert len(again.answers()) == 13
 
 
-def test_the_result_gives_means_deviations_and_agreement(study: Study) -> None:
+def test_the_result_gives_means_deviations_and_agreement(study: RatingStudy) -> None:
     key = json.loads((study.folder / "key.json").read_text())["items"]
     scores = {"bilrp": 5, "token_outputs": 4, "random": 1}
     assert study.result()["agreement_alpha"] is None
@@ -109,11 +110,11 @@ def test_what_cannot_be_explained_is_refused_before_the_work(tmp_path: Path, mon
     assert not (tmp_path / "study").exists()
 
 
-def test_a_damaged_study_is_refused(study: Study) -> None:
+def test_a_damaged_study_is_refused(study: RatingStudy) -> None:
     for name in ("key.json", "items.json"):
         (study.folder / name).write_text("[{")
         with pytest.raises(DamagedFile, match=f"{name} is damaged"):
-            Study(study.folder).result()
+            RatingStudy(study.folder).result()
 
 
 def alpha_by_loops(ratings: list[list[int]]) -> float:
@@ -134,7 +135,7 @@ def test_agreement_is_krippendorffs_alpha() -> None:
     assert krippendorff_alpha({("a", "x"): 3, ("b", "x"): 3}) is None  # nothing differs, so nothing can be said
 
 
-def test_what_is_no_answer_is_refused(study: Study, tmp_path: Path) -> None:
+def test_what_is_no_answer_is_refused(study: RatingStudy, tmp_path: Path) -> None:
     item = study.items[0]["id"]
     for rater, which, score in (
         ("", item, 3),
@@ -147,7 +148,7 @@ def test_what_is_no_answer_is_refused(study: Study, tmp_path: Path) -> None:
             study.answer(rater, which, score)
     assert not (study.folder / ANSWERS).exists()
     with pytest.raises(BadInput, match="holds no study"):
-        Study(tmp_path)
+        RatingStudy(tmp_path)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_text("")
     for taken, message in (
@@ -163,14 +164,14 @@ def test_what_is_no_answer_is_refused(study: Study, tmp_path: Path) -> None:
         prepare([], tmp_path / "new", encoder=tiny_encoder(), subjects=METHODS)
 
 
-def test_the_page_asks_and_keeps(study: Study) -> None:
-    served = create_study(study, Settings())
+def test_the_page_asks_and_keeps(study: RatingStudy) -> None:
+    served = create_study(study, ServerSettings())
     assert call(served, "GET", "/").status_code == 200
     first = post(served, "/api/next", {"rater": "Ada"}).json()
     second = post(served, "/api/answer", {"rater": "Ada", "item": first["item"]["id"], "score": 4}).json()
     assert second["done"] == 1
     assert second["item"]["id"] != first["item"]["id"]
-    assert Study(study.folder).answers() == {("Ada", first["item"]["id"]): 4}
+    assert RatingStudy(study.folder).answers() == {("Ada", first["item"]["id"]): 4}
     for body, status in (
         ({"rater": "Ada", "item": "none", "score": 4}, 400),
         ({"rater": "Ada", "item": "x", "score": 9}, 422),
@@ -184,7 +185,7 @@ def test_the_commands_prepare_and_tell(tmp_path: Path) -> None:
     common = ["--data", str(tmp_path / "pairs.csv"), "--method", "token_outputs", "--method", "random"]
     done = CliRunner().invoke(app, ["evaluate", "rating", *common, "--out", folder], catch_exceptions=False)
     assert "2 explanations to rate" in done.stdout
-    study = Study(Path(folder))
+    study = RatingStudy(Path(folder))
     study.answer("Ada", study.items[0]["id"], 5)
     told = json.loads(CliRunner().invoke(app, ["rate", folder, "--result"], catch_exceptions=False).stdout)
     assert sorted(line["answers"] for line in told["table"]) == [0, 1]

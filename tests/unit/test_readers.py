@@ -23,21 +23,21 @@ from hypothesis import strategies as st
 import whyalike
 from tests.families import LEFT, RIGHT, tiny_encoder
 from whyalike import render
-from whyalike.analysis.conllu import read_conllu
 from whyalike.analysis.interactions import read_interactions
 from whyalike.analysis.negation import read_choices
-from whyalike.data_sets import has_scores, read_items, read_scored_pairs, read_table
+from whyalike.data.alignments import read_alignments
+from whyalike.data.pairs import check_text
+from whyalike.data.tables import has_scores, read_items, read_scored_pairs, read_table
+from whyalike.data.truth import read_truth
+from whyalike.data.word_vectors import load_word_vectors
 from whyalike.errors import BadInput, DamagedFile, UnknownModel, UnknownVersion
-from whyalike.evaluate.alignments import read_alignments
-from whyalike.evaluate.rating import ANSWERS, ITEMS, KEY, Study, prepare
-from whyalike.evaluate.run import ROWS, _Log, cases_of, evaluate
-from whyalike.files import explanation_from_dict
-from whyalike.front_door import checked_texts
-from whyalike.runs import ASKED
-from whyalike.sides import Side
+from whyalike.evaluate.rating import ANSWERS, ITEMS, KEY, RatingStudy, prepare
+from whyalike.evaluate.run import ROWS, _check_entry, cases_of, evaluate
+from whyalike.language.conllu import read_conllu
+from whyalike.results.files import explanation_from_dict
+from whyalike.results.sides import Side
+from whyalike.storage.run_folder import REQUEST, JsonLog
 from whyalike.train.trainer import RECORD, Trained, load_record
-from whyalike.truth import read_truth
-from whyalike.word_vectors import load_word_vectors
 
 MORE = int(os.environ.get("WHYALIKE_FUZZ", "1"))
 OURS = (DamagedFile, BadInput, UnknownVersion)
@@ -71,7 +71,7 @@ def use_explanation(e: whyalike.Explanation) -> None:
     written = json.dumps(e.to_dict(), allow_nan=False, ensure_ascii=False).encode()
     assert explanation_from_dict(json.loads(written)).to_dict() == e.to_dict()
     for each in [e, e.swapped(), *((e.by_word(), e.by_sentence()) if e.left.unit == e.right.unit == "token" else ())]:
-        each.top_pairs(5), each.top_pairs(text_only=True), each.adds_up, each.residual, each.to_dict()
+        each.top_pairs(5), each.top_pairs(), each.adds_up, each.residual, each.to_dict()
         render.to_html(each), render.to_svg(each), render.to_terminal(each)
         if each.method.adds_up:
             each.one_sided().top()
@@ -80,26 +80,26 @@ def use_explanation(e: whyalike.Explanation) -> None:
 
 def use_table(path: Path) -> None:
     for row in read_table(path, ("left", "right", "score")).rows:
-        checked_texts((row["left"], row["right"])), f"{row['score']:.3f}"
+        [check_text(text) for text in (row["left"], row["right"])], f"{row['score']:.3f}"
     has_scores(path)
     read_scored_pairs(path, scores=(0, 5))
 
 
 def use_items(path: Path) -> None:
     for item in read_items(path)[0]:
-        checked_texts((item.id, item.title, item.text))
+        [check_text(text) for text in (item.id, item.title, item.text)]
 
 
 def use_alignments(path: Path) -> None:
     for each in read_alignments(path):
-        checked_texts(each.pair)
+        [check_text(text) for text in each.pair]
         assert each.gold().shape == (len(each.left), len(each.right))
         json.dumps([chunk.kind for chunk in each.chunks])
 
 
 def use_truth(path: Path) -> None:
     for each in read_truth(path):
-        sides = [_letters(text) for text in checked_texts((each.left, each.right))]
+        sides = [_letters(text) for text in [check_text(text) for text in (each.left, each.right)]]
         assert each.matrix(*sides).sum() == pytest.approx(each.score)
 
 
@@ -110,14 +110,14 @@ def _letters(text: str) -> Side:
         "word_of": [0] * len(text),
         "sentence_of": [0] * len(text),
     }
-    from whyalike.untrusted import Fields
+    from whyalike.storage.reading import Fields
 
     return Side.from_dict(Fields({**reading, **places}))
 
 
 def use_conllu(path: Path) -> None:
     for text, words in read_conllu(path).items():
-        checked_texts([text])
+        check_text(text)
         for word in words:
             assert 0 <= word.start < word.end <= len(text)
 
@@ -130,14 +130,14 @@ def use_vectors(path: Path) -> None:
 
 
 def use_study(folder: Path) -> None:
-    study = Study(folder)
+    study = RatingStudy(folder)
     json.dumps(study.result(), allow_nan=False)
     json.dumps(study.next_item("Ada"), allow_nan=False)
 
 
 def use_log(folder: Path) -> None:
-    log = _Log(folder, json.loads((folder / ASKED).read_text()))
-    json.dumps(list(log.entries.values()), allow_nan=False)
+    log = JsonLog(folder / ROWS, _check_entry)
+    json.dumps(log.entries, allow_nan=False)
 
 
 def _parquet() -> bytes:
@@ -317,7 +317,7 @@ def _training(folder: Path) -> None:
 def _table(folder: Path) -> None:
     folder.mkdir()
     asked = {"version": 2, "model": {"similarity": "cosine"}, "pairs": 2, "together": 2}
-    (folder / ASKED).write_text(json.dumps(asked))
+    (folder / REQUEST).write_text(json.dumps(asked))
     for name in ("words", "pairs"):
         (folder / f"{name}-00000000.parquet").write_bytes(b"")
 
@@ -330,7 +330,7 @@ def _table(folder: Path) -> None:
         (_study, ANSWERS, use_study),
         (_evaluation, ROWS, use_log),
         (_training, RECORD, load_record),
-        (_table, ASKED, read_interactions),
+        (_table, REQUEST, read_interactions),
     ],
     ids=["items", "key", "answers", "rows", "record", "table"],
 )

@@ -14,20 +14,20 @@ import pytest
 
 from tests.families import LEFT, RIGHT, tiny_encoder, tiny_folder
 from tests.unit.test_training import train
-from whyalike.analysis.annotate import tagger
 from whyalike.analysis.interactions import interactions
 from whyalike.cli import main
 from whyalike.errors import BadInput, FolderInUse
 from whyalike.evaluate.rating import prepare
 from whyalike.evaluate.run import cases_of, evaluate
-from whyalike.runs import LOCK, held
-from whyalike.whole_files import PART
+from whyalike.language.taggers import tagger
+from whyalike.storage.run_folder import LOCK, locked
+from whyalike.storage.writing import PART
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from whyalike.runs import held
-with held(Path(sys.argv[1])):
+from whyalike.storage.run_folder import locked
+with locked(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(100)
 """
@@ -104,13 +104,13 @@ def test_a_thread_may_hold_a_folder_twice_and_another_not_at_all(tmp_path: Path)
 
     def other() -> None:
         try:
-            with held(tmp_path):
+            with locked(tmp_path):
                 found.append("held")
         except FolderInUse as error:
             found.append(str(error))
 
-    with held(tmp_path):
-        with held(tmp_path):
+    with locked(tmp_path):
+        with locked(tmp_path):
             pass
         assert (tmp_path / LOCK).is_file()
         thread = threading.Thread(target=other)
@@ -125,12 +125,12 @@ def test_a_thread_may_hold_a_folder_twice_and_another_not_at_all(tmp_path: Path)
 def test_what_a_killed_process_was_writing_is_taken_away_and_nothing_else(tmp_path: Path) -> None:
     for name in (f"rows.parquet.1{PART}", "download.part", "rows.parquet"):
         (tmp_path / name).write_text("x")
-    with held(tmp_path):
+    with locked(tmp_path):
         pass
     assert sorted(path.name for path in tmp_path.iterdir()) == ["download.part", "rows.parquet"]
 
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(BadInput, match="is a file; expected a folder"), held(tmp_path / "file"):
+    with pytest.raises(BadInput, match="is a file; expected a folder"), locked(tmp_path / "file"):
         pass

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 import whyalike
-from whyalike.server import workshop
+from whyalike.api import compare as compare_in_library
+from whyalike.server import worker
 from whyalike.server.app import create_app
 from whyalike.server.limits import HEADERS, Limits
-from whyalike.server.settings import DEFAULT, Settings
-from whyalike.side_by_side import compare as compare_in_library
+from whyalike.server.settings import DEFAULT, ServerSettings
 
 PAIR = {"left": "A man plays guitar.", "right": "Someone makes music."}
 
@@ -71,7 +71,8 @@ def same(one: Any, other: Any) -> None:
 @pytest.mark.parametrize("unit", ["token", "word", "sentence"])
 def test_explain_is_the_librarys_own_answer(app: Limits, encoder: whyalike.Encoder, unit: Any) -> None:
     answer = post(app, "/api/explain", {**PAIR, "unit": unit, "layer": 2}).json()
-    scene = answer.pop("scene")
+    scene, html = answer.pop("scene"), answer.pop("html")
+    assert set(html) == {"words", "pairs", "parts", "matrix", "notes"}
     same(answer, json.loads(json.dumps(whyalike.explain(**PAIR, encoder=encoder, unit=unit, layer=2).to_dict())))
     assert scene["closing"] == f"The {unit} pairs add up to the score, 0.541."
     assert len(scene["cells"]) == len(scene["left"])
@@ -82,7 +83,7 @@ def test_compare_and_contrast_are_the_librarys_own_answers(app: Limits, encoder:
     library = compare_in_library(**PAIR, methods=["bilrp", "bti"], encoders=[encoder])
     np.testing.assert_allclose(answer["spearman"], library.spearman, atol=1e-6)
     assert [entry["name"] for entry in answer["entries"]] == ["bilrp", "bti"]
-    assert len(answer["scenes"]) == 2
+    assert answer["html"]["cards"].count("<section") == 2
     texts = {"query": "guitar music", "a": PAIR["left"], "b": "A man plays chess."}
     answer = post(app, "/api/contrast", {**texts, "unit": "token"}).json()
     library = whyalike.contrast(**texts, encoder=encoder)
@@ -143,7 +144,7 @@ def test_large_requests_are_refused_whatever_they_state(app: Limits) -> None:
 
 
 def test_a_client_that_never_ends_its_request_is_let_go() -> None:
-    app = create_app(Settings(max_seconds=0.05))
+    app = create_app(ServerSettings(max_seconds=0.05))
     sent: list[Any] = []
 
     async def receive() -> Any:
@@ -159,13 +160,13 @@ def test_a_client_that_never_ends_its_request_is_let_go() -> None:
 
 
 def test_when_full_the_next_is_told_to_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = create_app(Settings(max_waiting=2))
+    app = create_app(ServerSettings(max_waiting=2))
 
     def slow(*args: Any, **options: Any) -> Any:
         time.sleep(0.2)
         return whyalike.explain(*args, method="random", encoder=options["encoder"])
 
-    monkeypatch.setattr(workshop, "explain", slow)
+    monkeypatch.setattr(worker, "explain", slow)
 
     async def crowd() -> list[httpx.Response]:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
@@ -185,12 +186,12 @@ def test_when_full_the_next_is_told_to_come_back(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_more_are_refused_the_later_they_hear_of_it() -> None:
-    shop = workshop.Workshop(Settings())
+    shop = worker.Worker(ServerSettings())
     shop.waiting = 1
 
     async def refused() -> float:
         start = time.monotonic()
-        with pytest.raises(workshop.Busy):
+        with pytest.raises(worker.Busy):
             await shop.run(lambda: None, [None])
         return time.monotonic() - start
 
@@ -203,20 +204,20 @@ def test_the_more_are_refused_the_later_they_hear_of_it() -> None:
 
 
 def test_loading_a_model_is_not_held_against_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    shop = workshop.Workshop(Settings(max_seconds=0.2))
-    monkeypatch.setattr(workshop, "load_encoder", lambda source: time.sleep(0.5) or "loaded")
+    shop = worker.Worker(ServerSettings(max_seconds=0.2))
+    monkeypatch.setattr(worker, "load_encoder", lambda source: time.sleep(0.5) or "loaded")
     assert run(shop.run(lambda: shop.encoder(None), [None])) == "loaded"
-    monkeypatch.setattr(workshop, "load_encoder", lambda source: 1 / 0)
-    shop = workshop.Workshop(Settings())
+    monkeypatch.setattr(worker, "load_encoder", lambda source: 1 / 0)
+    shop = worker.Worker(ServerSettings())
     with pytest.raises(ZeroDivisionError):
         run(shop.run(lambda: None, [None]))
     assert shop.waiting == 0
 
 
 def test_an_answer_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = create_app(Settings(max_seconds=0.1))
-    monkeypatch.setattr(workshop, "explain", lambda *args, **options: time.sleep(0.4))
-    monkeypatch.setattr(workshop, "load_encoder", lambda source: None)
+    app = create_app(ServerSettings(max_seconds=0.1))
+    monkeypatch.setattr(worker, "explain", lambda *args, **options: time.sleep(0.4))
+    monkeypatch.setattr(worker, "load_encoder", lambda source: None)
     answer = post(app, "/api/explain", PAIR)
     assert answer.status_code == 503
     assert "longer than the 0.1 seconds" in answer.json()["error"]["message"]
@@ -225,31 +226,31 @@ def test_an_answer_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPat
 def test_the_same_pair_in_another_unit_is_not_explained_again(monkeypatch: pytest.MonkeyPatch) -> None:
     app = create_app()
     asked: list[str] = []
-    original = workshop.explain
+    original = worker.explain
 
     def counting(left: str, right: str, **options: Any) -> Any:
         asked.append(left)
         return original(left, right, **options)
 
-    monkeypatch.setattr(workshop, "explain", counting)
+    monkeypatch.setattr(worker, "explain", counting)
     for unit in ("word", "token", "sentence", "word"):
         assert post(app, "/api/explain", {**PAIR, "unit": unit}).status_code == 200
     assert asked == [PAIR["left"]]
-    forgetful = create_app(Settings(kept=0))
+    forgetful = create_app(ServerSettings(kept=0))
     for _ in range(2):
         assert post(forgetful, "/api/explain", PAIR).status_code == 200
     assert len(asked) == 3
 
 
 def test_a_token_is_needed_where_the_operator_set_one() -> None:
-    app = create_app(Settings(token="open sesame"))
+    app = create_app(ServerSettings(token="open sesame"))
     assert call(app, "GET", "/api/models").status_code == 401
     assert call(app, "GET", "/api/models", headers={"Authorization": "Bearer wrong"}).status_code == 401
     answer = call(app, "GET", "/api/models", headers={"Authorization": "Bearer open sesame"})
     assert answer.json() == [{"name": DEFAULT, "loaded": False}]
     for path in ("/healthz", "/api", "/api/openapi.json", "/"):
         assert call(app, "GET", path).status_code == 200
-    assert "open sesame" not in repr(Settings(token="open sesame"))
+    assert "open sesame" not in repr(ServerSettings(token="open sesame"))
 
 
 @pytest.mark.parametrize(
@@ -285,7 +286,9 @@ def test_a_server_on_loopback_answers_to_loopback_alone(app: Limits) -> None:
     assert answer.status_code == 421
     assert "does not answer to 'elsewhere.example'" in answer.json()["error"]["message"]
     assert (
-        call(create_app(Settings(hosts=None)), "GET", "/healthz", headers={"Host": "elsewhere.example"}).status_code
+        call(
+            create_app(ServerSettings(hosts=None)), "GET", "/healthz", headers={"Host": "elsewhere.example"}
+        ).status_code
         == 200
     )
 
@@ -299,23 +302,23 @@ def test_errors_of_the_framework_have_the_same_shape(app: Limits) -> None:
 
 def test_what_is_kept_is_bounded_by_all_it_holds(encoder: whyalike.Encoder) -> None:
     # One endless word is one token: its matrix is tiny, its text is not.
-    shop = workshop.Workshop(Settings(kept=500_000))
+    shop = worker.Worker(ServerSettings(kept=500_000))
     shop._encoders[DEFAULT] = encoder
     for number in range(12):
         shop.explanation(f"{number}" + "x" * 19_000, "music", None, "random", None, "word", True)
     assert 1 <= len(shop._kept) <= 6
-    assert shop._kept_bytes <= 500_000
+    assert shop._kept.currsize <= 500_000
     first = next(iter(shop._kept))
     shop.explanation(first[3], "music", None, "random", None, "word", True)
-    assert next(iter(shop._kept)) != first  # used again, so not the next to go
+    assert shop._kept.popitem()[0] != first  # used again, so not the next to go
 
 
 @pytest.mark.parametrize("options", [{"models": {}}, {"max_body": 0}, {"max_waiting": -1}, {"token": " "}])
 def test_settings_that_make_no_sense_are_refused(options: Any) -> None:
     with pytest.raises(whyalike.errors.BadInput):
-        Settings(**options)
+        ServerSettings(**options)
 
 
 def test_a_model_without_a_name_is_refused_before_the_server_starts() -> None:
     with pytest.raises(whyalike.errors.BadInput, match="A model's name is empty"):
-        Settings(models={"": ""})
+        ServerSettings(models={"": ""})

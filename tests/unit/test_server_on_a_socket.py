@@ -15,7 +15,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from tests.serving import serving
 from whyalike.server.app import create_app
-from whyalike.server.settings import Settings
+from whyalike.server.settings import ServerSettings
 
 SECONDS = 0.5
 
@@ -23,7 +23,7 @@ SECONDS = 0.5
 @pytest.fixture(scope="module")
 def impatient() -> Iterator[int]:
     """The port of a server that waits for half a second only."""
-    chosen = Settings(max_seconds=SECONDS)
+    chosen = ServerSettings(max_seconds=SECONDS)
     with serving(create_app(chosen), chosen) as port:
         yield port
 
@@ -129,7 +129,7 @@ def test_a_host_of_loopback_is_answered(impatient: int, host: str) -> None:
 
 @pytest.fixture(scope="module")
 def patient() -> Iterator[int]:
-    with serving(create_app(), Settings()) as port:
+    with serving(create_app(), ServerSettings()) as port:
         yield port
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from whyalike.errors import BadInput
-from whyalike.evaluate.significance import almost_stochastic_order, holm, violation_ratio
+from whyalike.statistics import almost_stochastic_order, holm, violation_ratio
 
 
 def violation_by_loops(first: np.ndarray, second: np.ndarray, steps: int = 20_000) -> float:

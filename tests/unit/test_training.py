@@ -16,15 +16,15 @@ from typer.testing import CliRunner
 
 import whyalike
 from tests.families import tiny_folder
-from whyalike.analysis.annotate import Tagged
 from whyalike.cli import app
+from whyalike.data.truth import Truth, read_truth, write_truth
 from whyalike.encoders.load import open_model
 from whyalike.encoders.modules import QKVPooling, Shift
 from whyalike.errors import BadInput, DamagedFile, UnknownName
+from whyalike.language.taggers import Tagged
+from whyalike.storage.writing import PART
 from whyalike.train import catalog, losses, nouns, similarity, student
-from whyalike.train.trainer import CHECKPOINTS, RECORD, Settings, Trained, load_record
-from whyalike.truth import Truth, read_truth, write_truth
-from whyalike.whole_files import PART
+from whyalike.train.trainer import CHECKPOINTS, RECORD, Trained, TrainingSettings, load_record
 
 SUBJECTS, VERBS, PLACES = (
     ("man", "woman", "child", "dog", "cat"),
@@ -34,7 +34,7 @@ SUBJECTS, VERBS, PLACES = (
 TEXTS = [f"the {one} {two} on the {three}" for one in SUBJECTS for two in VERBS for three in PLACES]
 PAIRS = [(TEXTS[n], TEXTS[(7 * n + 3) % len(TEXTS)]) for n in range(48)]
 SCORES = [len(set(left.split()) & set(right.split())) / 6 for left, right in PAIRS]
-QUICK = Settings(max_steps=24, batch_size=8, learning_rate=3e-3, checkpoint_every=6)
+QUICK = TrainingSettings(max_steps=24, batch_size=8, learning_rate=3e-3, checkpoint_every=6)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ ITEMS = [
 ]
 
 
-def train(kind: str, model: str, to: Path, settings: Settings = QUICK, **options: Any) -> Trained:
+def train(kind: str, model: str, to: Path, settings: TrainingSettings = QUICK, **options: Any) -> Trained:
     options = {"settings": settings, "progress": False, **options}
     if kind == "nouns":
         return nouns.train_nouns(PAIRS, to, test=PAIRS[:5], model=model, tagger=tag, **options)
@@ -153,11 +153,11 @@ def test_a_training_that_was_saved_is_complete(folder: str, tmp_path: Path) -> N
 
 def test_a_training_killed_while_it_wrote_its_request_begins_again(folder: str, tmp_path: Path) -> None:
     (tmp_path / "out" / CHECKPOINTS).mkdir(parents=True)
-    (tmp_path / "out" / CHECKPOINTS / f"asked.json.1{PART}").write_text('{"ki')
+    (tmp_path / "out" / CHECKPOINTS / f"request.json.1{PART}").write_text('{"ki')
     assert train("tuned", folder, tmp_path / "out", resume=True).losses
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").write_text("mine")
-    with pytest.raises(BadInput, match="is no unfinished training"):
+    with pytest.raises(BadInput, match="exists and holds something else"):
         train("tuned", folder, tmp_path / "other", resume=True)
 
 
@@ -358,7 +358,7 @@ def test_what_cannot_be_trained_is_refused(folder: str, tmp_path: Path) -> None:
     ]
     for wrong in (*wrongs, {"weight_decay": -1.0}, {"max_steps": "abc"}, {"batch_size": None}):
         with pytest.raises(BadInput):
-            Settings(**wrong)
+            TrainingSettings(**wrong)
 
 
 def test_the_commands_train_from_files(folder: str, tmp_path: Path) -> None:
@@ -373,7 +373,7 @@ def test_the_commands_train_from_files(folder: str, tmp_path: Path) -> None:
         assert done.exit_code == 0, done.output
         return done.stdout
 
-    scored = ["--data", pairs, "--test", pairs, "--highest", "5", "--lowest", "0", *names, *quick]
+    scored = ["--data", pairs, "--test", pairs, "--scores", "0:5", *names, *quick]
     assert "exact: Spearman " in run("similarity", str(tmp_path / "exact"), *scored)
     assert "shelf: Spearman " in run("similarity", str(tmp_path / "none"), "--as", "shelf", *scored)
     assert "test: Spearman " in run("nouns", str(tmp_path / "nouns"), "--data", pairs, "--test", pairs, *names, *quick)
@@ -389,5 +389,5 @@ def test_the_commands_train_from_files(folder: str, tmp_path: Path) -> None:
         run("nouns", str(tmp_path / "x"), "--data", pairs, *names, "--set", "speed=9")
     with pytest.raises(BadInput, match="seed should be a whole number"):
         run("nouns", str(tmp_path / "x"), "--data", pairs, *names, "--set", "seed=first")
-    with pytest.raises(BadInput, match="both --lowest and --highest"):
-        run("similarity", str(tmp_path / "x"), "--data", pairs, "--lowest", "0", *names)
+    with pytest.raises(BadInput, match="should be the lowest and the highest score"):
+        run("similarity", str(tmp_path / "x"), "--data", pairs, "--scores", "five", *names)

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import whyalike
 from tests.families import LEFT, RIGHT, tiny_encoder
 from tests.reference import slow
-from whyalike.encoders.tokens import sentence_spans, word_spans
 from whyalike.errors import BadInput, DamagedFile, MismatchedParts, UnknownName, UnknownVersion
-from whyalike.pairs import SHARPNESS, explain_parts
-from whyalike.sides import Unit, group
+from whyalike.language.words import sentence_spans, word_spans
+from whyalike.results.pairing import SHARPNESS, explain_parts
+from whyalike.results.sides import Unit, group
 
 
 @pytest.fixture(scope="module")
@@ -112,11 +112,11 @@ def test_matched_words_are_not_aligned_again() -> None:
 
 
 def test_top_pairs_are_the_largest_cells_in_order(e: whyalike.Explanation) -> None:
-    pairs = e.top_pairs(5)
+    pairs = e.top_pairs(5, special_tokens=True)
     assert [pair.value for pair in pairs] == sorted(e.matrix.ravel(), reverse=True)[:5]
     assert all(e.matrix[pair.left_index, pair.right_index] == pair.value for pair in pairs)
-    assert all(pair.kinds == ("text", "text") for pair in e.top_pairs(5, text_only=True))
-    assert len(e.top_pairs(10**6)) == e.matrix.size
+    assert all(pair.kinds == ("text", "text") for pair in e.top_pairs(5))
+    assert len(e.top_pairs(10**6, special_tokens=True)) == e.matrix.size
     assert e.top_pairs(0) == []
 
 
@@ -135,7 +135,7 @@ def test_an_explanation_reads_back_as_it_was(e: whyalike.Explanation, tmp_path: 
     ("damage", "error", "message"),
     [
         (lambda text: text[: len(text) // 2], DamagedFile, "is not JSON"),
-        (lambda text: "[1, 2]", DamagedFile, "not a whyalike explanation"),
+        (lambda text: "[1, 2]", DamagedFile, "not a whyalike result"),
         (
             lambda text: text.replace('"version": 1', '"version": 99'),
             UnknownVersion,
@@ -155,7 +155,7 @@ def test_an_explanation_reads_back_as_it_was(e: whyalike.Explanation, tmp_path: 
         (
             lambda text: text.replace('"unit": "token"', '"unit": "letter"'),
             DamagedFile,
-            "'unit' of 'left' should be one of token, word, sentence; got 'letter'",
+            "'unit' of 'left' should be one of token, word, phrase, sentence; got 'letter'",
         ),
         (
             lambda text: text.replace('"layer": 0', '"depth": 0'),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from whyalike.whole_files import whole_file, whole_lines
+from whyalike.storage.writing import whole_file, whole_lines
 
 
 def test_a_file_appears_when_all_of_it_is_written(tmp_path: Path) -> None:

@@ -5,17 +5,20 @@ Differs from the paper: a word's attributions are the sum of its tokens', not th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from whyalike.analysis.corpus import Corpus
 from whyalike.analysis.section import Row, Section
-from whyalike.analysis.study import Study
+from whyalike.api import explain_pairs
+from whyalike.colours import NEGATIVE, POSITIVE, rgb
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput
-from whyalike.front_door import explain_pairs
 from whyalike.methods import Method
-from whyalike.render.scene import NEGATIVE, POSITIVE, rgb
+from whyalike.methods.spec import MethodSpec
 
 TEMPLATE = "This house is {}."
 TRIPLETS = tuple(  # anchor, synonym, opposite: Möller, Nikolaev & Padó 2024, Table 2
@@ -49,7 +52,12 @@ TRIPLETS = tuple(  # anchor, synonym, opposite: Möller, Nikolaev & Padó 2024, 
 
 
 def attributions_to_adjectives(
-    encoder: Encoder, method: str | Method, layer: int | None, *, template: str = TEMPLATE, progress: bool = True
+    encoder: Encoder,
+    method: str | Method | MethodSpec,
+    layer: int | None,
+    *,
+    template: str = TEMPLATE,
+    progress: bool = True,
 ) -> list[Row]:
     """The attribution of each anchor with its synonym, and with its opposite, all else alike."""
     if template.count("{}") != 1:
@@ -74,11 +82,21 @@ def attributions_to_adjectives(
     return rows
 
 
-def adjectives(study: Study) -> Section:
+def _rows(corpus: Corpus, encoder: Encoder, templates: Sequence[str]) -> list[Row]:
+    return [
+        row
+        for template in templates
+        for row in attributions_to_adjectives(
+            encoder, corpus.method, corpus.layer, template=template, progress=corpus.progress
+        )
+    ]
+
+
+def adjectives(corpus: Corpus) -> Section:
     """Needs no pairs: the sentences are made from the triplets."""
     found = {
-        name: attributions_to_adjectives(encoder, study.method, study.layer, progress=study.progress)
-        for name, encoder in study.encoders.items()
+        name: corpus.compute_rows("adjectives", encoder, [TEMPLATE], partial(_rows, corpus, encoder))
+        for name, encoder in corpus.encoders.items()
     }
     says = []
     for name, rows in found.items():

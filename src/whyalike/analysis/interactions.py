@@ -20,17 +20,19 @@ from jaxtyping import Float
 from tqdm import tqdm
 
 from whyalike.analysis.frames import pl
-from whyalike.analysis.relations import raised
-from whyalike.analysis.words import NamedTagger, Tagged, Tagger, name_of
+from whyalike.api import explain_pairs
+from whyalike.data.pairs import check_text
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput, DamagedFile, MissingExtra
-from whyalike.explanation import Explanation
-from whyalike.front_door import checked_texts, choose_method, explain_pairs
+from whyalike.language.relations import raised
+from whyalike.language.words import NamedTagger, Tagged, Tagger, name_of
 from whyalike.methods import Method
-from whyalike.runs import ASKED, begin_or_resume, digest, held, read_asked
-from whyalike.sides import Side
-from whyalike.untrusted import Fields
-from whyalike.whole_files import whole_file
+from whyalike.methods.spec import MethodSpec, parse_method
+from whyalike.results.explanation import Explanation
+from whyalike.results.sides import Side
+from whyalike.storage.reading import Fields
+from whyalike.storage.run_folder import REQUEST, RunFolder, digest, read_request
+from whyalike.storage.writing import whole_file
 
 VERSION = 2  # of the tables
 TOGETHER = 128  # pairs in a file
@@ -43,7 +45,7 @@ class Interactions:
     """The finished table of a model and its pairs."""
 
     folder: Path
-    asked: Mapping[str, Any]
+    request: Mapping[str, Any]
 
     @property
     def files(self) -> list[pl.LazyFrame]:
@@ -64,7 +66,7 @@ class Interactions:
 
     @property
     def similarity(self) -> str:
-        return str(self.asked["model"]["similarity"])
+        return str(self.request["model"]["similarity"])
 
 
 def interactions(
@@ -73,7 +75,7 @@ def interactions(
     *,
     encoder: Encoder,
     tagger: Tagger | tuple[Tagger, Tagger],
-    method: str | Method = "bilrp",
+    method: str | Method | MethodSpec = "bilrp",
     layer: int | None = None,
     labels: Sequence[float] | None = None,
     progress: bool = True,
@@ -89,21 +91,23 @@ def interactions(
         raise BadInput(f"Labels are human scores from 0 to 1; got {wrong!r}. Divide them by the largest there can be.")
     if labels is not None and len(labels) != len(pairs):
         raise BadInput(f"There are {len(pairs)} pairs, but {len(labels)} labels. Give one label per pair, or none.")
-    chosen, place = choose_method(method, layer), Path(folder)
+    spec, place = parse_method(method, layer), Path(folder)
     taggers = tagger if isinstance(tagger, tuple) else (tagger, tagger)
-    checked_texts(text for pair in pairs for text in pair)
-    asked = {
+    for number, pair in enumerate(pairs, 1):
+        for text in pair:
+            check_text(text, f"A text of pair {number}")
+    request = {
         "version": VERSION,
         "model": asdict(encoder.record),
         "prompt": encoder.prompt_text(None),
-        "method": asdict(chosen.record(encoder)),
+        "method": asdict(spec.method.record(encoder)),
+        "view": spec.view,
         "taggers": [name_of(each) for each in taggers],
         "together": TOGETHER,
         "pairs": len(pairs),
         "data": digest([list(map(list, pairs)), list(labels) if labels is not None else None]),
     }
-    with held(place):
-        begin_or_resume(place, asked)
+    with RunFolder.open(place, request):
         todo = [start for start in range(0, len(pairs), TOGETHER) if not _is_finished(place, start)]
         shares = [range(start, min(start + TOGETHER, len(pairs))) for start in todo]
         for side, each in enumerate(taggers):
@@ -118,30 +122,30 @@ def interactions(
         ) as bar:
             for share in shares:
                 texts = [pairs[number] for number in share]
-                explained = explain_pairs(texts, encoder=encoder, method=chosen, truncate=True, progress=progress)
+                explained = explain_pairs(texts, encoder=encoder, method=spec, truncate=True, progress=progress)
                 tagged = [_tagged(tag, [text[side] for text in texts]) for side, tag in enumerate(taggers)]
                 _write(place, share.start, list(_counted(zip(share, explained, *tagged, strict=True), bar)), labels)
-    return Interactions(place, asked)
+    return Interactions(place, request)
 
 
 def read_interactions(folder: str | os.PathLike[str]) -> Interactions:
     """A finished table."""
     place = Path(folder)
-    if not (place / ASKED).is_file():
+    if not (place / REQUEST).is_file():
         raise BadInput(f"{place} holds no table of interactions. Make one with `whyalike analyze`.")
-    asked = read_asked(place / ASKED)
-    if asked.get("version") != VERSION:
+    request = read_request(place / REQUEST)
+    if request.get("version") != VERSION:
         raise BadInput(f"{place} was made by another version of whyalike. Make it again in another folder.")
     try:
-        fields = Fields(asked)
+        fields = Fields(request)
         fields.fields("model").text("similarity")
         count, together = (fields.whole(name, least=1) for name in ("pairs", "together"))
     except ValueError as error:
-        raise DamagedFile(f"{place / ASKED} is damaged: {error}. Make the table again in another folder.") from error
+        raise DamagedFile(f"{place / REQUEST} is damaged: {error}. Make the table again in another folder.") from error
     missing = next((start for start in range(0, count, together) if not _is_finished(place, start)), None)
     if missing is not None:
         raise DamagedFile(f"{place} is not finished: pairs from {missing} on are missing. Run the same command again.")
-    return Interactions(place, asked)
+    return Interactions(place, request)
 
 
 Explained = tuple[int, Explanation, list[Tagged], list[Tagged]]
@@ -186,7 +190,7 @@ def _write(place: Path, start: int, some: Sequence[Explained], labels: Sequence[
             "constant": e.constant,
             "residual": e.residual,
             "cut": e.left.cut + e.right.cut,
-            "error": max((side["error"] for side in e.measured.values() if "error" in side), default=None),
+            "error": max((side.error for side in e.measured.values() if side.error is not None), default=None),
         }
         for number, e, _, _ in some
     ]

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from whyalike.analysis.corpus import Corpus
 from whyalike.analysis.frames import pl
 from whyalike.analysis.parts_of_speech import by_tags
 from whyalike.analysis.section import Row, Section
-from whyalike.analysis.study import Study
-from whyalike.analysis.words import Tagger
-from whyalike.comparison import rank_correlation
-from whyalike.data_sets import evenly
+from whyalike.api import explain
+from whyalike.data.tables import evenly
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput
-from whyalike.front_door import explain
+from whyalike.language.words import Tagger
 from whyalike.methods import Method
-from whyalike.render.html import fragment
+from whyalike.methods.spec import MethodSpec
+from whyalike.statistics import rank_correlation
 
 CHANGES = 10
 Pairs = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bilingual:
+class BilingualCorpus:
     """The same scored pairs, row by row, in two languages, and models to try: monolingual ones, and one that reads both."""
 
     pairs: Mapping[str, Pairs]  # by language, two of them
@@ -36,14 +36,23 @@ class Bilingual:
     multi: Encoder
     mono: Mapping[str, Encoder]  # by language; may be empty
     folder: Path
-    method: str | Method = "bilrp"
+    method: str | Method | MethodSpec = "bilrp"
     layer: int | None = None
     explained: int | None = None  # how many pairs, spread evenly; None: all
     progress: bool = True
 
     @property
-    def asked(self) -> str:
-        return self.study(next(iter(self.sides))).asked
+    def description(self) -> str:
+        return self.corpus_of(next(iter(self.sides))).description
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """What tells a run over this corpus from another."""
+        models = {"both": self.multi, **self.mono}
+        return {
+            "models": {name: asdict(encoder.record) for name, encoder in models.items()},
+            "settings": {name: self.corpus_of(name).request for name in self.sides},
+        }
 
     def __post_init__(self) -> None:
         if len(self.pairs) != 2 or len({len(pairs) for pairs in self.pairs.values()}) != 1:
@@ -62,11 +71,11 @@ class Bilingual:
         one, other = self.pairs
         return {f"{left}–{right}": (left, right) for left, right in ((one, one), (other, other), (one, other))}
 
-    def study(self, setting: str) -> Study:
+    def corpus_of(self, setting: str) -> Corpus:
         one, other = (self.taggers[language] for language in self.sides[setting])
         pairs = self.settings[setting]
         numbers = evenly(len(pairs), self.explained)
-        return Study(
+        return Corpus(
             pairs=[pairs[number] for number in numbers],
             labels=[self.labels[number] for number in numbers],
             encoders={"both": self.multi},
@@ -78,28 +87,28 @@ class Bilingual:
         )
 
 
-def correlations(study: Bilingual) -> list[Row]:
+def correlations(corpus: BilingualCorpus) -> list[Row]:
     """Rank correlation with people: each model on each setting it can be asked about."""
     rows: list[Row] = []
-    for setting, pairs in study.settings.items():
-        one, other = study.sides[setting]
-        asked = {"multilingual": study.multi} | (
-            {"monolingual": study.mono[one]} if one == other and one in study.mono else {}
+    for setting, pairs in corpus.settings.items():
+        one, other = corpus.sides[setting]
+        asked = {"multilingual": corpus.multi} | (
+            {"monolingual": corpus.mono[one]} if one == other and one in corpus.mono else {}
         )
         for name, encoder in asked.items():
             left, right = (encoder.embed([pair[side] for pair in pairs]) for side in (0, 1))
             scores = [encoder.record.score(a, b) for a, b in zip(left, right, strict=True)]
-            rows.append({"setting": setting, "model": name, "spearman": rank_correlation(scores, study.labels)})
+            rows.append({"setting": setting, "model": name, "spearman": rank_correlation(scores, corpus.labels)})
     return rows
 
 
-def changes(study: Bilingual) -> dict[str, list[Row]]:
+def changes(corpus: BilingualCorpus) -> dict[str, list[Row]]:
     """Per monolingual setting: the classes whose accumulated relevance the mixed setting changes most, by sign."""
     found = {}
-    for setting in study.settings:
-        (table,) = study.study(setting).tables().values()
+    for setting in corpus.settings:
+        (table,) = corpus.corpus_of(setting).tables().values()
         found[setting] = by_tags(table).select("first", "second", positive="positive_share", negative="negative_share")
-    *mono, mixed = study.settings
+    *mono, mixed = corpus.settings
     rows = {}
     for setting in mono:
         joined = (
@@ -118,21 +127,18 @@ def changes(study: Bilingual) -> dict[str, list[Row]]:
     return rows
 
 
-def languages(study: Bilingual, *, example: int | None = None) -> Section:
+def languages(corpus: BilingualCorpus, *, example: int | None = None) -> Section:
     """``example`` is the pair to show in all three settings; the one with the highest label where it is None."""
-    if example is not None and not 0 <= example < len(study.labels):
-        raise BadInput(f"There is no pair {example}; they are counted from 0 to {len(study.labels) - 1}.")
-    known = correlations(study)
-    changed = changes(study)
-    number = int(np.argmax(study.labels)) if example is None else example
+    if example is not None and not 0 <= example < len(corpus.labels):
+        raise BadInput(f"There is no pair {example}; they are counted from 0 to {len(corpus.labels) - 1}.")
+    known = correlations(corpus)
+    changed = changes(corpus)
+    number = int(np.argmax(corpus.labels)) if example is None else example
     pictures = {
-        f"{setting}, human score {study.labels[number]:.2f}": fragment(
-            explain(
-                *pairs[number], encoder=study.multi, method=study.method, layer=study.layer, truncate=True
-            ).by_word(),
-            compact=True,
-        )
-        for setting, pairs in study.settings.items()
+        f"{setting}, human score {corpus.labels[number]:.2f}": explain(
+            *pairs[number], encoder=corpus.multi, method=corpus.method, layer=corpus.layer, truncate=True
+        ).by_word()
+        for setting, pairs in corpus.settings.items()
     }
     says = [
         "Rank correlation with people: "

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from whyalike.analysis.corpus import Corpus
 from whyalike.analysis.frames import exact_sum, pl
 from whyalike.analysis.interactions import PROMPT, Interactions
 from whyalike.analysis.section import Row, Section
-from whyalike.analysis.study import Study
-from whyalike.comparison import rank_correlation
 from whyalike.errors import BadInput
+from whyalike.statistics import rank_correlation
 
 LEAST = 30  # occurrences
 DENSITIES = 30
@@ -50,10 +50,10 @@ def by_word(table: Interactions, least: int = LEAST) -> pl.DataFrame:
     return found.with_columns(rank=pl.int_range(1, pl.len() + 1))
 
 
-def lexical(study: Study, least: int = LEAST) -> Section:
+def lexical(corpus: Corpus, least: int = LEAST) -> Section:
     if least < 1:
         raise BadInput(f"least is a number of occurrences, at least 1; got {least!r}.")
-    tables = study.tables()
+    tables = corpus.tables()
     found = {name: by_word(table, least) for name, table in tables.items()}
     says: list[str] = []
     shown: dict[str, list[Row]] = {}

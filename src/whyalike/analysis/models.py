@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from whyalike.analysis.corpus import Corpus
 from whyalike.analysis.frames import exact_sum, in_no_order, pl
 from whyalike.analysis.interactions import Interactions
 from whyalike.analysis.section import Row, Section
-from whyalike.analysis.study import Study
-from whyalike.comparison import rank_correlation
+from whyalike.statistics import rank_correlation
 
 LEVELS = 5
 QUARTER = 0.25
@@ -55,8 +55,8 @@ def strongest(table: Interactions, quarter: str, count: int = SHOWN) -> pl.DataF
     )
 
 
-def models(study: Study) -> Section:
-    tables = study.tables()
+def models(corpus: Corpus) -> Section:
+    tables = corpus.tables()
     cosine = {name: table for name, table in tables.items() if table.similarity == "cosine"}
     errors = {name: errors_by_level(table) for name, table in cosine.items()}  # a dot product has no scale to err on
     says: list[str] = []
@@ -74,7 +74,7 @@ def models(study: Study) -> Section:
                 f"where it is {way} by {abs(worst['too_high']):.2f} on average."
             )
             shown[f"{name}: error by level"] = errors[name].rows(named=True)
-        for quarter in ("highest", "lowest") if len(study.pairs) >= 4 else ():
+        for quarter in ("highest", "lowest") if len(corpus.pairs) >= 4 else ():
             found = strongest(table, quarter)
             listed = ", ".join(f"{row['first']}–{row['second']}" for row in found.rows(named=True))
             much = "most" if quarter == "highest" else "least"

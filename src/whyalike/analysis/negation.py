@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from whyalike.analysis.corpus import Corpus
 from whyalike.analysis.section import Row, Section
-from whyalike.analysis.study import Study
-from whyalike.data_sets import data_folder
+from whyalike.api import explain_pairs
+from whyalike.data.tables import find_data_file
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput, unknown
-from whyalike.front_door import explain_pairs
 from whyalike.methods import Method
-from whyalike.untrusted import Fields, is_file, parse_json, read_text
+from whyalike.methods.spec import MethodSpec
+from whyalike.storage.reading import Fields, is_file, parse_json, read_text
 
 NOT = re.compile(r"(?<![\w'’-])not(?![\w'’-])\s*", re.IGNORECASE)
 NO_NEGATION = re.compile(r"\bor not\b|\bnot only\b", re.IGNORECASE)  # *whether or not*, *not only … but also*
@@ -58,7 +60,12 @@ SENTENCES = {"simple": simple_negations, "every": every_negation}
 
 
 def attributions_to_not(
-    found: Sequence[Negated], encoder: Encoder, method: str | Method, layer: int | None, *, progress: bool = True
+    found: Sequence[Negated],
+    encoder: Encoder,
+    method: str | Method | MethodSpec,
+    layer: int | None,
+    *,
+    progress: bool = True,
 ) -> list[Row]:
     """What *not* adds to the similarity of each sentence with itself unnegated: its row of the matrix, all words together.
 
@@ -98,7 +105,7 @@ class Choice(NamedTuple):
 
 def read_choices(source: Path | None = None) -> list[Choice]:
     """SemAntoNeg, or a file of its form: JSON lines with input, sentences and label."""
-    path = source or data_folder(CHOICES)
+    path = source or find_data_file(CHOICES)
     if not is_file(path):
         raise BadInput(f"There is no file {str(path)!r}. Set WHYALIKE_DATA to the folder of the data sets.")
     found = []
@@ -118,7 +125,7 @@ def read_choices(source: Path | None = None) -> list[Choice]:
     return found
 
 
-def chosen(choices: Sequence[Choice], encoder: Encoder) -> list[int]:
+def choose(choices: Sequence[Choice], encoder: Encoder) -> list[int]:
     """Which of the sentences the model finds most like the first."""
     texts = list(dict.fromkeys(text for choice in choices for text in (choice.text, *choice.others)))
     embeddings = dict(zip(texts, encoder.embed(texts), strict=True))
@@ -132,7 +139,7 @@ def chosen(choices: Sequence[Choice], encoder: Encoder) -> list[int]:
 def what_misled(
     wrong: Sequence[tuple[str, str]],
     encoder: Encoder,
-    method: str | Method,
+    method: str | Method | MethodSpec,
     layer: int | None,
     *,
     progress: bool = True,
@@ -164,26 +171,37 @@ def _negates(label: str) -> bool:
 
 
 def negation(
-    study: Study, *, choices: Sequence[Choice] = (), explained: int = 100, sentences: str = "simple"
+    corpus: Corpus, *, choices: Sequence[Choice] = (), explained: int = 100, sentences: str = "simple"
 ) -> Section:
     """``choices`` are SemAntoNeg's, or alike; of those chosen wrongly, the first ``explained`` are explained. ``sentences``
     are those with a ``simple`` *not*, each once, or ``every`` one with the word.
     """
     if sentences not in SENTENCES:
         raise unknown("choice of sentences", sentences, SENTENCES)
-    found = SENTENCES[sentences]([text for pair in study.pairs for text in pair])
+    found = SENTENCES[sentences]([text for pair in corpus.pairs for text in pair])
     if not found and not choices:
         raise BadInput("No text of these pairs has a *not* of its own. Give a corpus that has some.")
     says: list[str] = []
     tables: dict[str, list[Row]] = {}
     values: dict[str, list[Row]] = {}
-    for name, encoder in study.encoders.items():
-        rows = attributions_to_not(found, encoder, study.method, study.layer, progress=study.progress)
+    for name, encoder in corpus.encoders.items():
+        rows = corpus.compute_rows(
+            "negation",
+            encoder,
+            found,
+            partial(
+                attributions_to_not,
+                encoder=encoder,
+                method=corpus.method,
+                layer=corpus.layer,
+                progress=corpus.progress,
+            ),
+        )
         if rows:
             values[name] = tables[f"{name}: not"] = rows
             says.append(_said(name, rows))
         if choices:
-            picked = chosen(choices, encoder)
+            picked = choose(choices, encoder)
             wrong = [
                 (choice.text, choice.others[pick])
                 for choice, pick in zip(choices, picked, strict=True)
@@ -192,7 +210,14 @@ def negation(
             says.append(
                 f"{name} chooses the right paraphrase in {1 - len(wrong) / len(choices):.1%} of {len(choices)} cases."
             )
-            misled = what_misled(wrong[:explained], encoder, study.method, study.layer, progress=study.progress)
+            misled = corpus.compute_rows(
+                "wrong-paraphrases",
+                encoder,
+                wrong[:explained],
+                partial(
+                    what_misled, encoder=encoder, method=corpus.method, layer=corpus.layer, progress=corpus.progress
+                ),
+            )
             if misled:
                 added, whole = (float(np.mean([row[part] for row in misled])) for part in ("negation", "matrix"))
                 says.append(

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from whyalike.analysis.corpus import Corpus
 from whyalike.analysis.frames import exact_sum, in_no_order, pl
 from whyalike.analysis.interactions import Interactions
 from whyalike.analysis.section import Section
-from whyalike.analysis.study import Study
-from whyalike.render.scene import NEGATIVE, POSITIVE, rgb
+from whyalike.colours import NEGATIVE, POSITIVE, rgb
 
 SHOWN = 14  # classes in a chart
 ENOUGH = 20  # word pairs, for a mean to be shown
@@ -45,8 +45,8 @@ def by_tags(table: Interactions) -> pl.DataFrame:
     return found.sort(["positive", "first", "second"], descending=[True, False, False])
 
 
-def parts_of_speech(study: Study) -> Section:
-    found = {name: by_tags(table) for name, table in study.tables().items()}
+def parts_of_speech(corpus: Corpus) -> Section:
+    found = {name: by_tags(table) for name, table in corpus.tables().items()}
     says = []
     for name, frame in found.items():
         whole = float(frame["positive"].sum())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, get_args
 
 import numpy as np
@@ -10,8 +11,8 @@ import torch
 from jaxtyping import Float
 from tqdm import tqdm
 
-from whyalike.analysis.section import Section
-from whyalike.analysis.study import Study
+from whyalike.analysis.corpus import Corpus
+from whyalike.analysis.section import Row, Section
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.references import Positions, Reference, reference_states
 from whyalike.encoders.twin import Pass
@@ -39,7 +40,25 @@ def embeddings_and_references(
     return found[0], found[1]
 
 
-def references(study: Study, *, reference: Reference = "pad", positions: Positions = "own") -> Section:
+def _similarities(
+    pairs: Sequence[tuple[str, str]], encoder: Encoder, reference: Reference, positions: Positions
+) -> list[Row]:
+    """Of each pair: both texts' similarity to the other's reference, and that of the two references."""
+    texts = list(dict.fromkeys(text for pair in pairs for text in pair))
+    place = {text: number for number, text in enumerate(texts)}
+    own, neutral = embeddings_and_references(encoder, texts, reference, positions, progress=False)
+    score = encoder.record.score
+    numbers = [(place[left], place[right]) for left, right in pairs]
+    return [
+        {
+            "to_reference": [score(own[i], neutral[j]), score(own[j], neutral[i])],
+            "term": score(neutral[i], neutral[j]),
+        }
+        for i, j in numbers
+    ]
+
+
+def references(corpus: Corpus, *, reference: Reference = "pad", positions: Positions = "own") -> Section:
     """Similarity of texts to each other's references, and of the two references to each other, over all pairs.
 
     ``positions="own"`` are those of integrated Jacobians here; ``"model"`` those the papers' code gives a reference.
@@ -47,15 +66,12 @@ def references(study: Study, *, reference: Reference = "pad", positions: Positio
     for what, value, known in (("reference", reference, Reference), ("kind of positions", positions, Positions)):
         if value not in get_args(known):
             raise unknown(what, value, get_args(known))
-    texts = study.texts
-    place = {text: number for number, text in enumerate(texts)}
     says, tables, values = [], {}, {}
-    for name, encoder in study.encoders.items():
-        own, neutral = embeddings_and_references(encoder, texts, reference, positions, progress=study.progress)
-        score = encoder.record.score
-        numbers = [(place[left], place[right]) for left, right in study.pairs]
-        alike = [value for i, j in numbers for value in (score(own[i], neutral[j]), score(own[j], neutral[i]))]
-        terms = [score(neutral[i], neutral[j]) for i, j in numbers]
+    for name, encoder in corpus.encoders.items():
+        compute = partial(_similarities, encoder=encoder, reference=reference, positions=positions)
+        rows = corpus.compute_rows(f"references-{reference}-{positions}", encoder, corpus.pairs, compute)
+        alike = [value for row in rows for value in row["to_reference"]]
+        terms = [row["term"] for row in rows]
         near, far = float(np.mean(np.abs(alike) <= NEAR)), float(np.mean(np.array(terms) < FAR))
         says.append(
             f"{name}, {reference} tokens with {positions} positions: {near:.1%} of the similarities to a reference are within "

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from whyalike.analysis.adjectives import adjectives
+from whyalike.analysis.corpus import Corpus
 from whyalike.analysis.frames import exact_sum, pl
 from whyalike.analysis.interactions import Interactions
 from whyalike.analysis.lexical import by_word, lexical
@@ -16,14 +17,13 @@ from whyalike.analysis.negation import Choice, negation, simple_negations
 from whyalike.analysis.parts_of_speech import parts_of_speech
 from whyalike.analysis.references import references
 from whyalike.analysis.roles import has_roles, roles
-from whyalike.analysis.section import Section, to_page
-from whyalike.analysis.study import Study
-from whyalike.analysis.words import reads_english
+from whyalike.analysis.section import Section
+from whyalike.api import explain
+from whyalike.colours import POSITIVE, rgb
 from whyalike.errors import BadInput
-from whyalike.front_door import choose_method, explain
+from whyalike.language.words import reads_english
 from whyalike.methods import IntegratedJacobians
-from whyalike.render.html import fragment
-from whyalike.render.scene import POSITIVE, rgb
+from whyalike.methods.spec import parse_method
 
 # Classes of words that say something; of all others the report says what they have in all.
 FAMILIES = {
@@ -72,10 +72,10 @@ def by_family(table: Interactions) -> pl.DataFrame:
     )
 
 
-def at_a_glance(study: Study) -> Section:
+def at_a_glance(corpus: Corpus) -> Section:
     """What to remember of the whole report."""
     says, tables = [], {}
-    for name, table in study.tables().items():
+    for name, table in corpus.tables().items():
         frame = by_family(table)
         says.append(_verdict(name, frame))
         for row in frame.filter(pl.col("family").is_in(CONTENT) & (pl.col("count") >= ENOUGH)).rows(named=True):
@@ -139,12 +139,12 @@ def _verdict(name: str, frame: pl.DataFrame) -> str:
     return f"{name} matches {first} ({share}) and other content words: {counts}, {rest}."
 
 
-def failures(study: Study) -> Section:
+def failures(corpus: Corpus) -> Section:
     """The pairs whose ranks by the model and by people lie furthest apart, explained."""
-    if study.labels is None:
+    if corpus.labels is None:
         raise BadInput("Without human scores there are no failures to show. Give scored pairs.")
     says, tables, pictures = [], {}, {}
-    for name, table in study.tables().items():
+    for name, table in corpus.tables().items():
         pairs = table.pairs.collect()
         gap = (pairs["score"].rank() - pairs["label"].rank()).to_numpy() / len(pairs)
         order = np.argsort(gap)
@@ -159,44 +159,41 @@ def failures(study: Study) -> Section:
                 e = explain(
                     row["left"],
                     row["right"],
-                    encoder=study.encoders[name],
-                    method=study.method,
-                    layer=study.layer,
+                    encoder=corpus.encoders[name],
+                    method=corpus.method,
+                    layer=corpus.layer,
                     truncate=True,
                 ).by_word()
                 pictures[
                     f"{name}, {kind}: score {row['score']:.2f}, people {row['label']:.2f} (pair {row['pair']})"
-                ] = fragment(e, compact=True)
+                ] = e
         tables[name] = rows
         far = float(np.mean(np.abs(gap) > 0.3))
         says.append(f"{name}: in {far:.0%} of the pairs its rank is more than 30 % of all ranks away from people's.")
-    return Section("failures", "Where model and people part ways", tuple(says), tables, html=pictures)
+    return Section("failures", "Where model and people part ways", tuple(says), tables, pictures=pictures)
 
 
-def report(study: Study, *, choices: Sequence[Choice] = ()) -> list[Section]:
+def report(corpus: Corpus, *, choices: Sequence[Choice] = ()) -> list[Section]:
     """All sections this corpus has material for; ``choices`` are SemAntoNeg's, for the section on negation."""
-    method, taggers = choose_method(study.method), study.tagger if isinstance(study.tagger, tuple) else (study.tagger,)
+    method, taggers = (
+        parse_method(corpus.method).method,
+        corpus.tagger if isinstance(corpus.tagger, tuple) else (corpus.tagger,),
+    )
     english = all(reads_english(each) for each in taggers)
-    sections = [at_a_glance(study), parts_of_speech(study)]
-    if all(has_roles(table) for table in study.tables().values()):
-        sections.append(roles(study))
-    sections.append(lexical(study, FEW))
-    if english and (choices or simple_negations(study.texts)):
-        sections.append(negation(study, choices=choices))
+    sections = [at_a_glance(corpus), parts_of_speech(corpus)]
+    if all(has_roles(table) for table in corpus.tables().values()):
+        sections.append(roles(corpus))
+    sections.append(lexical(corpus, FEW))
+    if english and (choices or simple_negations(corpus.texts)):
+        sections.append(negation(corpus, choices=choices))
     if english:
-        sections.append(adjectives(study))
-    sections.append(models(study))
+        sections.append(adjectives(corpus))
+    sections.append(models(corpus))
     if isinstance(method, IntegratedJacobians) and method.reference != "null":
-        sections.append(references(study, reference=method.reference, positions=method.reference_positions))
-    if study.labels is not None:
-        sections.append(failures(study))
+        sections.append(references(corpus, reference=method.reference, positions=method.reference_positions))
+    if corpus.labels is not None:
+        sections.append(failures(corpus))
     return sections
-
-
-def to_report(sections: Sequence[Section], study: Study, corpus: str) -> str:
-    """The whole report as one page that works from disk, offline."""
-    caption = f"{len(study.pairs):,} pairs of {corpus} · {study.asked}"
-    return to_page(sections, f"What {', '.join(study.encoders)} matches", caption)
 
 
 def _families(altair: Any, tables: dict[str, list[dict[str, Any]]]) -> Any:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from whyalike.analysis.corpus import Corpus
 from whyalike.analysis.frames import in_no_order, pl
 from whyalike.analysis.interactions import Interactions
 from whyalike.analysis.section import Section
-from whyalike.analysis.study import Study
 from whyalike.errors import BadInput
 
 TOP = 0.1
@@ -46,8 +46,8 @@ def by_roles(table: Interactions, top: float = TOP) -> pl.DataFrame:
     )
 
 
-def roles(study: Study, top: float = TOP) -> Section:
-    found = {name: by_roles(table, top) for name, table in study.tables().items()}
+def roles(corpus: Corpus, top: float = TOP) -> Section:
+    found = {name: by_roles(table, top) for name, table in corpus.tables().items()}
     says = []
     for name, frame in found.items():
         listed = ", ".join(

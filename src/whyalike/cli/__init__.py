@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
 from whyalike.cli import analyze, compare, contrast, evaluate, explain, methods, models, rate, serve, train
+from whyalike.cli.once import OnceCommand
+from whyalike.cli.wording import in_command_line_words
 from whyalike.errors import WhyalikeError
 
 app = typer.Typer(
@@ -20,17 +24,36 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-app.command("explain")(explain.command)
-app.command("compare")(compare.command)
-app.command("analyze")(analyze.command)
-app.command("report")(analyze.report_command)
-app.command("contrast")(contrast.command)
-app.command("evaluate")(evaluate.command)
-app.command("methods")(methods.command)
-app.command("models")(models.command)
-app.command("rate")(rate.command)
-app.command("serve")(serve.command)
+COMMANDS = (
+    ("explain", explain.command, None),
+    ("compare", compare.command, None),
+    ("contrast", contrast.command, None),
+    ("evaluate", evaluate.command, evaluate.epilog()),
+    ("analyze", analyze.command, analyze.epilog()),
+    ("report", analyze.report_command, None),
+    ("rate", rate.command, None),
+    ("serve", serve.command, None),
+    ("methods", methods.command, None),
+    ("models", models.command, None),
+)
+for name, function, epilog in COMMANDS:
+    app.command(name, cls=OnceCommand, epilog=epilog)(function)
 app.add_typer(train.app, name="train")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"whyalike {version('whyalike')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Options of every command."""
 
 
 def main() -> None:
@@ -41,7 +64,7 @@ def main() -> None:
         finally:
             sys.stdout.flush()
     except WhyalikeError as error:
-        _tell(str(error))
+        _print_error(in_command_line_words(str(error)))
         sys.exit(1)
     except BrokenPipeError:
         _drop_output()
@@ -50,7 +73,7 @@ def main() -> None:
         if error.strerror is None:
             raise
         _drop_output()
-        _tell(f"{error.filename or 'The output'}: {error.strerror}. Give a file or folder that can be used.")
+        _print_error(f"{error.filename or 'The output'}: {error.strerror}. Give a file or folder that can be used.")
         sys.exit(1)
 
 
@@ -59,5 +82,5 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _tell(message: str) -> None:
+def _print_error(message: str) -> None:
     Console(stderr=True, highlight=False, soft_wrap=True).print(f"[bold red]whyalike:[/] {escape(message)}")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from whyalike.cli import given, shown
+from whyalike.cli import options, output
 
 
 class By(StrEnum):
@@ -19,47 +19,50 @@ class By(StrEnum):
 
 
 def command(
-    left: given.Left,
-    right: given.Right,
+    left: options.Left,
+    right: options.Right,
     method: Annotated[
-        list[str] | None, typer.Option(help="A method; can be repeated. Default: the four most telling ones.")
+        list[str] | None,
+        typer.Option(
+            help="Method, written as in `explain`. Can be repeated. Default: bilrp, integrated_jacobians, token_outputs, bti."
+        ),
     ] = None,
     model: Annotated[
         list[str] | None,
-        typer.Option(help="A Hugging Face name or a path; can be repeated. Default: the embedded model."),
+        typer.Option(help="Hugging Face name or path. Can be repeated. Default: the embedded model."),
     ] = None,
     layer: Annotated[
-        list[int] | None, typer.Option(help="A layer; can be repeated. Default: each method's own.")
+        list[int] | None, typer.Option(help="Layer. Can be repeated. Default: each method's default.")
     ] = None,
     by: Annotated[By, typer.Option(help="Units to compare in.")] = By.word,
-    settings: given.Settings = None,
-    corpus: given.Corpus = None,
-    vectors: given.Vectors = None,
-    pooling: given.Pooling = None,
-    prompts: given.Prompts = None,
-    truncate: given.Truncate = False,
+    settings: options.MethodSettings = None,
+    corpus: options.Corpus = None,
+    vectors: options.Vectors = None,
+    pooling: options.Pooling = None,
+    prompts: options.Prompts = None,
+    truncate: options.Truncate = False,
     html: Annotated[Path | None, typer.Option(help="Write the pictures as a web page.")] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print all explanations and their agreement as JSON instead.")
     ] = False,
 ) -> None:
-    """Explain one pair by several methods, models or layers, side by side, and say how far they agree.
+    """Explain one pair with several methods, models or layers, side by side, and measure their agreement.
 
     Example: `whyalike compare "A man plays guitar." "Someone makes music." --method bilrp --method bti --html compared.html`
     """
-    texts = given.read_texts(left, right)
-    given.check_folders(html)
+    texts = options.read_texts(left, right)
+    options.check_folders(html)
     from whyalike.cli.progress import loading, quiet_models
 
     quiet_models()
     with loading("Loading"):
+        from whyalike.api import DEFAULT_METHODS, compare
         from whyalike.encoders.load import load_encoder
-        from whyalike.side_by_side import DEFAULT_METHODS, compare
 
-        methods = given.methods_of(method or list(DEFAULT_METHODS), settings, corpus, vectors)
+        methods = options.parse_methods(method or list(DEFAULT_METHODS), settings, corpus, vectors)
         encoders = [load_encoder(name, pooling=pooling) for name in model or (None,)]
     with loading("Explaining"):
-        sides = given.both_prompts(prompts)
+        sides = options.both_prompts(prompts)
         compared = compare(
             *texts,
             methods=methods,
@@ -69,4 +72,4 @@ def command(
             prompts=sides,
             truncate=truncate,
         )
-    shown.hand_over(compared, as_json=as_json, html=html)
+    output.print_result(compared, as_json=as_json, html=html)

@@ -7,22 +7,22 @@ from typing import Annotated
 
 import typer
 
-from whyalike.cli import given, shown
-from whyalike.cli.given import By
+from whyalike.cli import options, output
+from whyalike.cli.options import By
 
 
 def command(
     query: Annotated[str, typer.Argument(help="The query: a text, `-` for standard input, or `@FILE`.")],
-    a: Annotated[str, typer.Argument(help="The text that came first.")],
-    b: Annotated[str, typer.Argument(help="The text that came after it.")],
-    method: Annotated[str, typer.Option(help="A method that adds up; `whyalike methods` lists them.")] = "bilrp",
-    model: given.Model = None,
-    layer: given.Layer = None,
+    a: Annotated[str, typer.Argument(help="The text that ranks higher.")],
+    b: Annotated[str, typer.Argument(help="The text that ranks lower.")],
+    method: options.Method = "bilrp",
+    model: options.Model = None,
+    layer: options.Layer = None,
     by: Annotated[By, typer.Option(help="Units to show.")] = By.word,
-    settings: given.Settings = None,
-    pooling: given.Pooling = None,
-    prompts: given.Prompts = None,
-    truncate: given.Truncate = False,
+    settings: options.MethodSettings = None,
+    pooling: options.Pooling = None,
+    prompts: options.Prompts = None,
+    truncate: options.Truncate = False,
     html: Annotated[Path | None, typer.Option(help="Write the picture as a web page.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the contrast as JSON instead of the picture.")] = False,
 ) -> None:
@@ -30,20 +30,20 @@ def command(
 
     Example: `whyalike contrast "guitar music" "A man plays guitar." "A man plays chess."`
     """
-    texts = given.read_texts(query, a, b)
-    given.check_folders(html)
+    texts = options.read_texts(query, a, b)
+    options.check_folders(html)
     from whyalike.cli.progress import loading, quiet_models
 
     quiet_models()
     with loading("Loading the model"):
+        from whyalike.api import contrast
         from whyalike.encoders.load import load_encoder
-        from whyalike.front_door import contrast
 
-        (chosen,) = given.methods_of([method], settings, None, None)
+        (chosen,) = options.parse_methods([method], settings, None, None)
         encoder = load_encoder(model, pooling=pooling)
     with loading("Explaining"):
-        sides = given.both_prompts(prompts)
+        sides = options.both_prompts(prompts)
         found = contrast(
             *texts, encoder=encoder, method=chosen, layer=layer, unit=by.value, prompts=sides, truncate=truncate
         )
-    shown.hand_over(found, as_json=as_json, html=html)
+    output.print_result(found, as_json=as_json, html=html)

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from whyalike.cli import given
-from whyalike.cli.shown import tell_saved
+from whyalike.cli import options
+from whyalike.cli.output import print_saved_files
 from whyalike.errors import BadInput, unknown
-from whyalike.runs import held
+from whyalike.evaluate.measures import MEASURES, make_measure
+from whyalike.storage.run_folder import locked
 
 if TYPE_CHECKING:
     from whyalike.encoders.encoder import Encoder
@@ -22,17 +23,22 @@ if TYPE_CHECKING:
     from whyalike.evaluate.subjects import Subject
 
 
+RATING = "rating"  # prepares a study for people to rate
 DEFAULT = ("bilrp", "integrated_jacobians", "token_outputs", "bti", "random")
 
 
+def epilog() -> str:
+    """The measures, for the help text."""
+    lines = [
+        f"- **{name}**: {entry.question} Needs {entry.needs}."
+        + (f" Parameters: {', '.join(entry.parameters)}." if entry.parameters else "")
+        for name, entry in MEASURES.items()
+    ]
+    return "\n".join([*lines, f"- **{RATING}**: prepare a study in which people rate explanations (`whyalike rate`)."])
+
+
 def command(
-    measure: Annotated[
-        str,
-        typer.Argument(
-            help="perturbation, perturbation_embedding, conservation, ground_truth, randomization, agreement, balance, human, "
-            "sts; or rating, which prepares a study for people to rate."
-        ),
-    ],
+    measure: Annotated[str, typer.Argument(help=f"One of: {', '.join((*MEASURES, RATING))}.")],
     data: Annotated[
         str,
         typer.Option(
@@ -42,39 +48,32 @@ def command(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            help="What to judge, as NAME[@LAYER][:REFERENCE][,PARAMETER=VALUE][+equal|proportional|aligned]; "
-            "also contextual_cosine@LAYER and exact_match. Can be repeated."
+            help="What to evaluate: `NAME[@LAYER][:REFERENCE][,PARAMETER=VALUE…][+VIEW]`, or a .jsonl file of matrices. "
+            "Can be repeated."
         ),
     ] = None,
     model: Annotated[
         list[str] | None,
-        typer.Option(help="A Hugging Face name or a path; a second one is judged beside it. Can be repeated."),
+        typer.Option(help="Hugging Face name or path; a second model is evaluated beside the first. Can be repeated."),
     ] = None,
-    pooling: given.Pooling = None,
-    corpus: given.Corpus = None,
-    vectors: given.Vectors = None,
-    pairs: Annotated[int | None, typer.Option(help="Only so many pairs, spread evenly over the data.")] = None,
-    column: Annotated[
-        list[str] | None, typer.Option(help="What your file calls a column, such as `left=question`. Can be repeated.")
-    ] = None,
+    pooling: options.Pooling = None,
+    corpus: options.Corpus = None,
+    vectors: options.Vectors = None,
+    pairs: Annotated[int | None, typer.Option(help="Use only N pairs, spread evenly over the data.")] = None,
+    column: options.Column = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            help="A parameter of the measure, such as `greedy=20`: perturbation has step, removal, greedy; "
-            "perturbation_embedding step, terms, special_tokens, rounding, scale; human possible; randomization seed; "
-            "conservation without_biases. Can be repeated.",
-        ),
+        typer.Option("--set", help="Parameter of the measure, such as `greedy=20`; listed below. Can be repeated."),
     ] = None,
     folder: Annotated[
         Path | None,
         typer.Option(
-            "--out", help="A folder for rows, result.json, rows.parquet and report.html; a killed run goes on there."
+            "--out", help="Folder for rows, tables and report. If the run is interrupted, the same command resumes it."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON instead of the table.")] = False,
 ) -> None:
-    """Judge explanations: are they faithful, do they add up, do they agree with people?
+    """Measure explanation quality: faithfulness, agreement with human word alignments, sums, randomization.
 
     Example: `whyalike evaluate human --data multimwa-mtref-dev --pairs 100 --method bilrp --method exact_match --out judged`
     """
@@ -83,25 +82,25 @@ def command(
     quiet_models()
     with loading("Loading"):
         from whyalike.encoders.load import load_encoder
-        from whyalike.evaluate.page import picture, save
-        from whyalike.evaluate.run import MEASURES, evaluate, spread_evenly
+        from whyalike.evaluate.run import evaluate, spread_evenly
+        from whyalike.render.evaluation import picture, save
 
-        if measure not in (*MEASURES, "rating"):
-            raise unknown("measure", measure, (*MEASURES, "rating"))
-        needs = "pairs" if measure == "rating" else MEASURES[measure].needs
+        if measure not in (*MEASURES, RATING):
+            raise unknown("measure", measure, (*MEASURES, RATING))
+        needs = "pairs" if measure == RATING else MEASURES[measure].needs
         _check(measure, needs, data, method, model, column, settings, as_json)
-        cases = _cases(data, needs, given.columns(column))
+        cases = _cases(data, needs, options.columns(column))
         encoders = [load_encoder(name, pooling=pooling) for name in model or (None,)]
     if pairs is not None:
         cases = spread_evenly(cases, pairs)
     default = (*DEFAULT, *(f"contextual_cosine@{encoders[0].layers // 2}", "exact_match") * (measure == "human"))
     subjects = _subjects(method or list(default), corpus, vectors)
-    if measure == "rating":
+    if measure == RATING:
         _prepare(cases, subjects, encoders[0], folder)
         return
-    chosen = given.with_settings(MEASURES[measure](), settings)
+    chosen = options.with_settings(make_measure(measure), settings)
     names = [str(name) for name in (model or [])[1:]]
-    with nullcontext() if folder is None else held(folder):
+    with nullcontext() if folder is None else locked(folder):
         found = evaluate(
             chosen,
             cases,
@@ -117,7 +116,7 @@ def command(
         console = Console(highlight=False)
         console.print(picture(found, console.width))
     if saved is not None:
-        tell_saved(saved)
+        print_saved_files(saved)
 
 
 def _check(
@@ -131,30 +130,31 @@ def _check(
     as_json: bool,
 ) -> None:
     """Refuses what would be left without effect."""
-    from whyalike.evaluate.alignments import SETS
+    from whyalike.data.alignments import SETS
 
-    rating = measure == "rating"
+    rating = measure == RATING
     for given_there, option, where in (
-        (measure == "sts" and method, "--method", "sts, which judges the model itself"),
+        (measure == "sts" and method, "--method", "sts, which measures the model itself"),
         (needs in ("alignments", "truth") and column, "--column", f"{measure}, whose files have a form of their own"),
         (data in SETS and column, "--column", f"{data}, which has a form of its own"),
-        (rating and settings, "--set", "rating"),
-        (rating and as_json, "--json", "rating"),
+        (rating and settings, "--set", RATING),
+        (rating and as_json, "--json", RATING),
         (rating and len(model or ()) > 1, "a second --model", "rating, which shows one model"),
     ):
         if given_there:
             raise BadInput(f"{option} has no effect on {where}. Leave it out.")
 
 
-def _subjects(names: list[str], corpus: Path | None, vectors: str | None) -> list[str | Subject]:
-    """What was asked for by name; tfidf_vectors is made of its corpus and vectors first."""
-    from whyalike.evaluate.subjects import Subject
+def _subjects(names: list[str], corpus: Path | None, vectors: str | None) -> list[Subject]:
+    """What was asked for: methods as written, and files of matrices."""
+    from whyalike.evaluate.subjects import make_subject
 
-    fitted = given.methods_of([name for name in names if name == "tfidf_vectors"], None, corpus, vectors)
-    return [Subject(name, fitted[0]) if name == "tfidf_vectors" else name for name in names]
+    files = [name for name in names if name.endswith(".jsonl")]
+    specs = options.parse_methods([name for name in names if name not in files], None, corpus, vectors)
+    return [*map(make_subject, specs), *map(make_subject, files)]
 
 
-def _prepare(cases: list[Case], subjects: Sequence[str | Subject], encoder: Encoder, folder: Path | None) -> None:
+def _prepare(cases: list[Case], subjects: Sequence[Subject], encoder: Encoder, folder: Path | None) -> None:
     from whyalike.evaluate.rating import prepare
 
     if folder is None:
@@ -166,15 +166,15 @@ def _prepare(cases: list[Case], subjects: Sequence[str | Subject], encoder: Enco
 
 
 def _cases(data: str, needs: str, columns: dict[str, str]) -> list[Case]:
-    from whyalike.data_sets import read_table
-    from whyalike.evaluate.alignments import SETS, read_alignments
+    from whyalike.data.alignments import SETS, read_alignments
+    from whyalike.data.tables import read_table
     from whyalike.evaluate.measure import Case
 
     if needs == "alignments" or data in SETS:
         aligned = read_alignments(data)
         return [Case(number, *each.pair, aligned=each) for number, each in enumerate(aligned)]
     if needs == "truth":
-        from whyalike.truth import read_truth
+        from whyalike.data.truth import read_truth
 
         if not Path(data).is_file():
             raise BadInput(f"There is no file {data!r}. Give a truth-*.jsonl that `whyalike train nouns` wrote.")

@@ -1,31 +1,44 @@
-"""``whyalike explain``"""
+"""``whyalike explain``: one pair, or every pair of a file."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from whyalike.cli import given, shown
-from whyalike.cli.given import By
-from whyalike.whole_files import write_bytes, write_text
+from whyalike.cli import options, output
+from whyalike.cli.options import By
+from whyalike.errors import BadInput
 
 
 def command(
-    left: given.Left,
-    right: given.Right,
-    method: Annotated[str, typer.Option(help="How to explain; `whyalike methods` lists them.")] = "bilrp",
-    model: given.Model = None,
-    layer: given.Layer = None,
+    left: Annotated[
+        str | None,
+        typer.Argument(help="A text, `-` for standard input, or `@FILE` (`@@…`: a text that begins with @)."),
+    ] = None,
+    right: Annotated[str | None, typer.Argument(help="The other text, given in the same ways.")] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(help="Explain every pair of a file (.csv, .tsv, .jsonl, .parquet) or of a data set, into --out."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="With --data: file for the word pairs (.parquet, .csv or .jsonl), one row each."),
+    ] = None,
+    column: options.Column = None,
+    pairs: Annotated[int | None, typer.Option(help="With --data: use only N pairs, spread evenly.")] = None,
+    method: options.Method = "bilrp",
+    model: options.Model = None,
+    layer: options.Layer = None,
     by: Annotated[By, typer.Option(help="Units to show.")] = By.word,
-    settings: given.Settings = None,
-    corpus: given.Corpus = None,
-    vectors: given.Vectors = None,
-    pooling: given.Pooling = None,
-    prompts: given.Prompts = None,
-    truncate: given.Truncate = False,
-    spread: Annotated[bool, typer.Option("--spread", help="Share the background among the words.")] = False,
+    settings: options.MethodSettings = None,
+    corpus: options.Corpus = None,
+    vectors: options.Vectors = None,
+    pooling: options.Pooling = None,
+    prompts: options.Prompts = None,
+    truncate: options.Truncate = False,
+    spread: Annotated[bool, typer.Option("--spread", help="Spread the background over the words.")] = False,
     background: Annotated[
         bool, typer.Option("--background", help="Show the three components of the background, where there is one.")
     ] = False,
@@ -42,35 +55,70 @@ def command(
     """Explain why a model finds two texts alike.
 
     Example: `whyalike explain "A man plays guitar." "Someone makes music." --html why.html`
+
+    With --data every pair of a file is explained. If the run is interrupted, the same command resumes it.
+
+    Example: `whyalike explain --data pairs.csv --out pairs.parquet`
     """
-    texts = given.read_texts(left, right)
-    given.check_folders(html, png, svg)
+    _check(left, right, data, out, column, pairs, html, png, svg, as_json, background)
+    options.check_folders(html, png, svg, out)
+    texts = [] if data is not None else options.read_texts(left or "", right or "")
     from whyalike.cli.progress import loading, quiet_models
 
     quiet_models()
     with loading("Loading the model"):
+        from whyalike.api import explain
         from whyalike.encoders.load import load_encoder
-        from whyalike.front_door import explain
 
-        (chosen,) = given.methods_of([method], settings, corpus, vectors)
+        (spec,) = options.parse_methods([method], settings, corpus, vectors)
         encoder = load_encoder(model, pooling=pooling)
-    with loading("Explaining"):
-        sides = given.both_prompts(prompts)
-        found = explain(
-            *texts,
-            encoder=encoder,
-            method=chosen,
-            layer=layer,
-            unit=by.value,
-            prompts=sides,
-            truncate=truncate,
-            aligned=aligned,
-        )
-    found = found.spread() if spread else found
-    from whyalike import render
+    how: dict[str, Any] = {
+        "layer": layer,
+        "unit": by.value,
+        "prompts": options.both_prompts(prompts),
+        "truncate": truncate,
+    }
+    if data is not None and out is not None:
+        from whyalike.cli.explain_file import explain_file
 
-    if png is not None:
-        write_bytes(png, render.to_png(found))
-    if svg is not None:
-        write_text(svg, render.to_svg(found))
-    shown.hand_over(found, as_json=as_json, html=html, wrote=(png, svg), background=background)
+        explain_file(data, out, encoder, spec, options.columns(column), pairs, spread=spread, aligned=aligned, **how)
+        return
+    with loading("Explaining"):
+        found = explain(*texts, encoder=encoder, method=spec, aligned=aligned, **how)
+    found = found.spread() if spread else found
+    for path in (png, svg):
+        if path is not None:
+            output.save_as(found, path, ".png" if path is png else ".svg")
+    output.print_result(found, as_json=as_json, html=html, wrote=(png, svg), background=background)
+
+
+def _check(
+    left: str | None,
+    right: str | None,
+    data: str | None,
+    out: Path | None,
+    column: list[str] | None,
+    pairs: int | None,
+    html: Path | None,
+    png: Path | None,
+    svg: Path | None,
+    as_json: bool,
+    background: bool,
+) -> None:
+    """Either two texts, or a file into a file; options of the other are refused."""
+    if data is None:
+        if left is None or right is None:
+            missing = "left" if left is None else "right"
+            raise typer.BadParameter(f"Missing argument '{missing}'. Give two texts, or --data FILE --out FILE.")
+        without_effect = {"--out": out, "--column": column, "--pairs": pairs}
+        where = "two texts; it goes with --data"
+    else:
+        if left is not None:
+            raise BadInput("Give two texts, or --data, not both.")
+        if out is None:
+            raise BadInput("--data needs --out FILE: .parquet, .csv or .jsonl.")
+        without_effect = {"--html": html, "--png": png, "--svg": svg, "--json": as_json, "--background": background}
+        where = "a file of pairs"
+    for option, given in without_effect.items():
+        if given:
+            raise BadInput(f"{option} has no effect on {where}. Leave it out.")

@@ -9,9 +9,11 @@ from rich.console import Console
 
 if TYPE_CHECKING:
     from whyalike.server.limits import Limits
-    from whyalike.server.settings import Settings
+    from whyalike.server.settings import ServerSettings
 
-Host = Annotated[str, typer.Option(help="Where to listen. Anything but loopback lets others in: set a token then.")]
+Host = Annotated[
+    str, typer.Option(help="Address to listen on. Other machines can connect unless it is loopback: set --token then.")
+]
 Port = Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65535)]
 Token = Annotated[str | None, typer.Option(envvar="WHYALIKE_TOKEN", help="Requests to the API need this bearer token.")]
 
@@ -21,18 +23,18 @@ def command(
     port: Port = 8000,
     model: Annotated[
         list[str] | None,
-        typer.Option(help="A model to offer, a name or a path; can be repeated. Default: the embedded one."),
+        typer.Option(help="Model to serve: Hugging Face name or path. Can be repeated. Default: the embedded model."),
     ] = None,
     max_characters: Annotated[int, typer.Option(help="Longest text, in characters.")] = 20_000,
     max_body: Annotated[int, typer.Option(help="Largest request, in bytes.")] = 2**20,
     max_seconds: Annotated[
-        float, typer.Option(help="Longest time for sending a request, and for answering it.")
+        float, typer.Option(help="Time limit in seconds, for receiving a request and for answering it.")
     ] = 60.0,
-    max_waiting: Annotated[int, typer.Option(help="Requests at work or waiting; the next gets 503.")] = 1,
+    max_waiting: Annotated[int, typer.Option(help="Requests running or waiting; further ones get status 503.")] = 1,
     max_connections: Annotated[int, typer.Option(help="Connections open at once.")] = 1000,
     token: Token = None,
 ) -> None:
-    """Open the web explorer: a page on which anyone can ask why two texts are alike, and a JSON API.
+    """Serve the web explorer and its JSON API.
 
     Example: `whyalike serve --port 8080 --model sentence-transformers/all-mpnet-base-v2`
     """
@@ -40,10 +42,11 @@ def command(
 
     with loading("Starting"):
         quiet_models()
+        from whyalike.encoders.load import check_model
         from whyalike.server.app import create_app
-        from whyalike.server.settings import DEFAULT, Settings, hosts_for
+        from whyalike.server.settings import DEFAULT, ServerSettings, hosts_for
 
-        settings = Settings(
+        settings = ServerSettings(
             models=dict(zip(model, model, strict=True)) if model else {DEFAULT: None},
             max_characters=max_characters,
             max_body=max_body,
@@ -53,11 +56,13 @@ def command(
             hosts=hosts_for(host),
             token=token,
         )
+        for source in settings.models.values():
+            check_model(source)
         app = create_app(settings)
     run("explorer", app, settings, host, port)
 
 
-def run(name: str, app: Limits, settings: Settings, host: str, port: int) -> None:
+def run(name: str, app: Limits, settings: ServerSettings, host: str, port: int) -> None:
     """Serve until it is ended; says where, and warns where everyone may come in."""
     from whyalike.server.listen import server
 

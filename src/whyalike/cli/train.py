@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from whyalike.cli import given
-from whyalike.errors import BadInput
+from whyalike.cli import options
+from whyalike.cli.once import OnceCommand
 
 if TYPE_CHECKING:
-    from whyalike.data_sets import Item
+    from whyalike.data.tables import Item
     from whyalike.train.trainer import Trained
 
 app = typer.Typer(
-    help="Train encoders that can be explained, on your own files or on data sets by name.",
+    help="Train encoders whose explanations are exact or known, on your own files or on data sets.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -32,60 +32,60 @@ class Configuration(StrEnum):
     dot = "dot"
 
 
-Folder = Annotated[Path, typer.Argument(help="Where to put the model: a new folder.")]
-Column = Annotated[
-    list[str] | None,
-    typer.Option("--column", help="What your file calls a column, such as `left=question`. Can be repeated."),
-]
-Epochs = Annotated[float | None, typer.Option(help="Times through the data.")]
+Folder = Annotated[Path, typer.Argument(help="New folder for the model.")]
+Epochs = Annotated[float | None, typer.Option(help="Passes over the training data.")]
 Set = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
-        help="A setting: batch_size, learning_rate, weight_decay, warmup, max_steps, checkpoint_every or seed, as in "
+        help="Training setting: batch_size, learning_rate, weight_decay, warmup, max_steps, checkpoint_every or seed, as in "
         "`batch_size=32`. Can be repeated.",
     ),
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Take up a training that was interrupted.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Resume a training that was interrupted.")]
 
 
-@app.command("similarity")
+@app.command("similarity", cls=OnceCommand)
 def similarity(
     folder: Folder,
     data: Annotated[str, typer.Option(help="Scored pairs: a file, or a data set such as `stsb-en-train`.")],
-    configuration: Annotated[Configuration, typer.Option("--as", help="Which of the paper's.")] = Configuration.exact,
+    configuration: Annotated[
+        Configuration,
+        typer.Option("--as", help="Training configuration: shelf, tuned, exact or dot (Möller et al. 2024, Table 1)."),
+    ] = Configuration.exact,
     dev: Annotated[str | None, typer.Option(help="Scored pairs to measure on after each epoch.")] = None,
     test: Annotated[str | None, typer.Option(help="Scored pairs to measure on at the end.")] = None,
-    lowest: Annotated[float | None, typer.Option(help="Lowest score of your files.")] = None,
-    highest: Annotated[float | None, typer.Option(help="Highest score of your files.")] = None,
-    model: given.Model = None,
-    column: Column = None,
+    scores: options.Scores = None,
+    model: options.Model = None,
+    column: options.Column = None,
     epochs: Epochs = None,
     settings: Set = None,
     resume: Resume = False,
 ) -> None:
-    """Train a model on scored pairs: tuned as it is, or shifted by its reference so that attributions are exact.
+    """Fine-tune a model on scored pairs: as it is, or shifted by its reference embedding so that attributions are exact.
 
     `shelf` trains nothing and only measures. Defaults: batch 16, five epochs, AdamW, weight decay 0.1, learning rate 2e-5,
     10 % warm-up.
 
     Example: `whyalike train similarity exact-model --data stsb-en-train --dev stsb-en-dev --test stsb-en-test --as exact`
     """
-    from whyalike.data_sets import DATA_SETS, read_scored_pairs
+    from whyalike.data.tables import DATA_SETS, read_scored_pairs
 
-    scores = _range(lowest, highest)
+    score_range = options.score_range(scores)
     read = {
-        name: read_scored_pairs(source, columns=given.columns(column), scores=None if source in DATA_SETS else scores)
+        name: read_scored_pairs(
+            source, columns=options.columns(column), scores=None if source in DATA_SETS else score_range
+        )
         for name, source in (("data", data), ("dev", dev), ("test", test))
         if source is not None
     }
     _quiet()
     from whyalike.encoders.load import open_model
     from whyalike.train.similarity import spearman, train_similarity
-    from whyalike.train.trainer import Settings
+    from whyalike.train.trainer import TrainingSettings
 
     if configuration is not Configuration.shelf:
-        chosen = given.training_settings(Settings(), epochs, settings)
+        chosen = options.training_settings(TrainingSettings(), epochs, settings)
         name: Any = configuration.value
         train_similarity(
             *read["data"],
@@ -102,38 +102,42 @@ def similarity(
         typer.echo(f"{configuration.value}: Spearman {100 * found:.2f} on {test}")
 
 
-@app.command("nouns")
+@app.command("nouns", cls=OnceCommand)
 def nouns(
     folder: Folder,
     data: Annotated[str, typer.Option(help="Pairs of texts: a file, or a data set such as `stsb-en-train`.")],
-    test: Annotated[str | None, typer.Option(help="Pairs to measure on; their truth is kept too.")] = None,
+    test: Annotated[
+        str | None, typer.Option(help="Pairs to measure on at the end; their truth is saved beside the model.")
+    ] = None,
     tagger: Annotated[str | None, typer.Option(help="A spaCy pipeline. Default: the English one.")] = None,
-    heads: Annotated[int | None, typer.Option(help="Heads of the pooling. Default: as many as the model's.")] = None,
-    model: given.Model = None,
-    column: Column = None,
+    heads: Annotated[
+        int | None, typer.Option(help="Attention heads of the pooling. Default: as many as the model has.")
+    ] = None,
+    model: options.Model = None,
+    column: options.Column = None,
     epochs: Epochs = None,
     settings: Set = None,
     resume: Resume = False,
 ) -> None:
-    """Train a model, with QKV pooling, to count the nouns two texts share: a task whose true explanation is known.
+    """Train a model to count the nouns two texts share: a task whose true explanation is known.
 
     Example: `whyalike train nouns noun-model --data stsb-en-train --test stsb-en-test`
     """
-    from whyalike.data_sets import read_table
+    from whyalike.data.tables import read_table
 
     pairs, held_out = (
-        [(row["left"], row["right"]) for row in read_table(source, ("left", "right"), given.columns(column)).rows]
+        [(row["left"], row["right"]) for row in read_table(source, ("left", "right"), options.columns(column)).rows]
         if source
         else []
         for source in (data, test)
     )
     _quiet()
-    from whyalike.analysis.annotate import ENGLISH, spacy_tagger
+    from whyalike.data.truth import read_truth
     from whyalike.encoders.load import open_model
+    from whyalike.language.taggers import ENGLISH, spacy_tagger
     from whyalike.train.nouns import SETTINGS, fit_of, train_nouns
-    from whyalike.truth import read_truth
 
-    chosen = given.training_settings(SETTINGS, epochs, settings)
+    chosen = options.training_settings(SETTINGS, epochs, settings)
     train_nouns(
         pairs,
         folder,
@@ -150,18 +154,18 @@ def nouns(
         typer.echo(f"{name}: Spearman {found['spearman']:.3f}, mean squared error {found['mse']:.3f}")
 
 
-@app.command("catalog")
+@app.command("catalog", cls=OnceCommand)
 def catalog(
     folder: Folder,
     data: Annotated[str, typer.Option(help="Items with id, title and text: a file, or `wine`, `fashion`.")],
-    most: Annotated[int | None, typer.Option(help="Only the first so many items.")] = None,
-    model: given.Model = None,
-    column: Column = None,
+    most: Annotated[int | None, typer.Option(help="Use only the first N items.")] = None,
+    model: options.Model = None,
+    column: options.Column = None,
     epochs: Epochs = None,
     settings: Set = None,
     resume: Resume = False,
 ) -> None:
-    """Go on training a model with a catalogue's titles and descriptions, as RecoBERT does.
+    """Continue training a model on a catalogue's titles and descriptions, as RecoBERT does.
 
     Example: `whyalike train catalog fashion-model --data fashion --epochs 10`
     """
@@ -169,19 +173,19 @@ def catalog(
     _quiet()
     from whyalike.train.catalog import SETTINGS, train_catalog
 
-    chosen = given.training_settings(SETTINGS, epochs, settings)
-    _told(train_catalog(items, folder, model=model, settings=chosen, resume=resume))
+    chosen = options.training_settings(SETTINGS, epochs, settings)
+    _print_training(train_catalog(items, folder, model=model, settings=chosen, resume=resume))
 
 
-@app.command("similar")
+@app.command("similar", cls=OnceCommand)
 def similar(
     item: Annotated[str, typer.Argument(help="The id of an item.")],
     data: Annotated[str, typer.Option(help="The catalogue: a file, or `wine`, `fashion`.")],
-    model: given.Model = None,
+    model: options.Model = None,
     count: Annotated[int, typer.Option(help="How many to show.")] = 3,
-    method: Annotated[str, typer.Option(help="How to explain them.")] = "bti",
-    most: Annotated[int | None, typer.Option(help="Only the first so many items.")] = None,
-    column: Column = None,
+    method: Annotated[str, typer.Option(help="Method, written as in `explain`.")] = "bti",
+    most: Annotated[int | None, typer.Option(help="Use only the first N items.")] = None,
+    column: options.Column = None,
 ) -> None:
     """Show the items of a catalogue most like one of them, and why.
 
@@ -199,45 +203,39 @@ def similar(
         console.print(render.picture(alike.explanation, console.width))
 
 
-@app.command("student")
+@app.command("student", cls=OnceCommand)
 def student(
     folder: Folder,
     source: Annotated[str, typer.Option(help="Texts in the teacher's language: a file, or a data set.")],
     target: Annotated[str, typer.Option(help="The same texts, row by row, in the other language.")],
-    teacher: Annotated[str | None, typer.Option(help="The model to learn from. Default: the embedded one.")] = None,
-    model: given.Model = None,
-    column: Column = None,
+    teacher: Annotated[str | None, typer.Option(help="Model to learn from. Default: the embedded model.")] = None,
+    model: options.Model = None,
+    column: options.Column = None,
     epochs: Epochs = None,
     settings: Set = None,
     resume: Resume = False,
 ) -> None:
-    """Distil a model into another language: both texts of a parallel pair are embedded as the teacher embeds the first.
+    """Distil a model into another language, from pairs of parallel texts.
 
     Example: `whyalike train student en-de --source stsb-en-train --target stsb-de-train`
     """
-    from whyalike.data_sets import read_parallel
+    from whyalike.data.tables import read_parallel
 
-    parallel = read_parallel(source, target, given.columns(column))
+    parallel = read_parallel(source, target, options.columns(column))
     _quiet()
     from whyalike.train.student import SETTINGS, train_student
 
-    chosen = given.training_settings(SETTINGS, epochs, settings)
-    _told(train_student(parallel, folder, teacher=teacher, student=model, settings=chosen, resume=resume))
+    chosen = options.training_settings(SETTINGS, epochs, settings)
+    _print_training(train_student(parallel, folder, teacher=teacher, student=model, settings=chosen, resume=resume))
 
 
 def _items(data: str, column: list[str] | None, most: int | None) -> list[Item]:
-    from whyalike.data_sets import read_items
+    from whyalike.data.tables import read_items
 
-    items, dropped = read_items(data, given.columns(column))
+    items, dropped = read_items(data, options.columns(column))
     if dropped:
         Console(stderr=True).print(f"{dropped} items without title or description were left out.", style="yellow")
     return items[:most]
-
-
-def _range(lowest: float | None, highest: float | None) -> tuple[float, float] | None:
-    if (lowest is None) != (highest is None):
-        raise BadInput("Give both --lowest and --highest, or neither.")
-    return None if lowest is None or highest is None else (lowest, highest)
 
 
 def _quiet() -> None:
@@ -246,7 +244,7 @@ def _quiet() -> None:
     quiet_models()
 
 
-def _told(trained: Trained) -> None:
+def _print_training(trained: Trained) -> None:
     if trained.was_complete:
         typer.echo(f"The training is complete; the model is in {trained.folder}")
         return

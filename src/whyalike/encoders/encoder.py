@@ -22,7 +22,7 @@ from whyalike.encoders.tokens import Reader, Reading
 from whyalike.encoders.twin import Features, Pass, Twin
 from whyalike.encoders.wiring import wire
 from whyalike.errors import UnknownName, UnsupportedModel, unknown
-from whyalike.explanation import ModelRecord
+from whyalike.results.records import ModelRecord
 
 PROBE = "A short text to try the model with."
 
@@ -49,7 +49,7 @@ class Encoder:
         name: str,
         *,
         similarity: Literal["cosine", "dot"] | None = None,
-        pooling: str | None = None,
+        pooling_assumed: bool = False,
     ) -> None:
         self.model = model
         tokenizer = getattr(model[0], "tokenizer", None)
@@ -69,18 +69,15 @@ class Encoder:
         self.record = ModelRecord(
             name=name,
             similarity=self._similarity(similarity or model.similarity_fn_name, name),
-            pooling=pooling or _pooling_of(model),
+            pooling=_pooling_of(model),
             layers=layers,
             dim=int(model.get_embedding_dimension() or 0),
             max_tokens=self.limit(),
             fingerprint=fingerprint_of(model),
+            pooling_assumed=pooling_assumed,
         )
         self._wirings: dict[tuple[int, Biases], Wiring] = {}
         self._wiring_lock = threading.Lock()
-        self._double: Encoder | None = None
-        self.nulls: dict[
-            tuple[int, int, str], Tensor
-        ] = {}  # references at zero, found once; see methods/null_reference.py
 
     def __repr__(self) -> str:
         return f"Encoder({self.record.name!r}, {self.layers} layers, {self.record.dim} wide, {self.record.similarity})"
@@ -160,17 +157,10 @@ class Encoder:
                 self._wirings[layer, biases] = wire(self.twin, features, layer, biases)
         return self._wirings[layer, biases]
 
-    def in_double(self) -> Encoder:
-        """The same model with its weights in float64, for what float32 cannot resolve. Made at first use, and kept."""
-        with self._wiring_lock:
-            if self._double is None:
-                self._double = Encoder(
-                    copy.deepcopy(self.model).double(),
-                    self.record.name,
-                    similarity=self.record.similarity,
-                    pooling=self.record.pooling,
-                )
-        return self._double
+    def copy_in_float64(self) -> Encoder:
+        """The same model with its weights in float64."""
+        record, model = self.record, copy.deepcopy(self.model).double()
+        return Encoder(model, record.name, similarity=record.similarity, pooling_assumed=record.pooling_assumed)
 
     def run(self, features: Features, layer: int) -> tuple[Float[Tensor, "batch dim"], Pass]:
         """A plain pass: embeddings (before any final normalisation), and what was seen on the way."""

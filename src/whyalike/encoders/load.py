@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any, Literal
 
 import torch
 import transformers
+from cachetools import LRUCache
 from huggingface_hub import model_info, try_to_load_from_cache
 from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
@@ -20,10 +22,10 @@ from sentence_transformers.sentence_transformer.modules import Pooling, Transfor
 from torch import nn
 from transformers import PreTrainedModel
 
+from whyalike.encoders.available import DEFAULT_HUB_NAME, DEFAULT_NAME, embedded_folder
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.modules import MODULES
 from whyalike.errors import BadInput, UnknownModel, WhyalikeError, unknown
-from whyalike.models_at_hand import DEFAULT_HUB_NAME, DEFAULT_NAME, embedded_folder
 
 DEFAULT_SHA256 = {  # of every file of the embedded model that affects a result
     "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
@@ -75,10 +77,43 @@ def load_encoder(
     with _clear_errors(name):
         _check_that_it_exists(folder)
         made = _open(folder, pooling, device, trust_remote_code)
-        assumed = (
-            None if pooling is not None or _states_its_modules(folder) else "mean (assumed: the model states none)"
+        assumed = pooling is None and not _states_its_modules(folder)
+        return Encoder(made, name, similarity=similarity, pooling_assumed=assumed)
+
+
+_LOADED: LRUCache[tuple[str, int], Encoder] = LRUCache(maxsize=2)
+_LOADED_LOCK = threading.Lock()
+
+
+def as_encoder(encoder: object) -> Encoder:
+    """What a user gives as ``encoder``: an `Encoder` as it is, anything else loaded.
+
+    The last two models named are kept in memory, so that calls with a name do not load the model again. A folder that was
+    changed since is loaded again.
+    """
+    if isinstance(encoder, Encoder):
+        return encoder
+    if isinstance(encoder, SentenceTransformer):
+        return load_encoder(encoder)
+    if encoder is not None and not isinstance(encoder, str | os.PathLike):
+        raise BadInput(
+            "encoder should be a model's name, a path, a SentenceTransformer or an Encoder; "
+            f"got {type(encoder).__name__}: {encoder!r:.60}."
         )
-        return Encoder(made, name, similarity=similarity, pooling=assumed)
+    name = DEFAULT_NAME if encoder is None else str(encoder)
+    with _LOADED_LOCK:
+        key = name, _last_change(Path(name))
+        if key not in _LOADED:
+            _LOADED[key] = load_encoder(encoder)
+        return _LOADED[key]
+
+
+def _last_change(folder: Path) -> int:
+    """When a file of a model's folder was last changed; 0 for a name on the hub."""
+    try:
+        return max((each.stat().st_mtime_ns for each in folder.rglob("*")), default=0) if folder.is_dir() else 0
+    except (OSError, ValueError):
+        return 0
 
 
 def open_model(model: str | os.PathLike[str] | None = None) -> SentenceTransformer:
@@ -87,6 +122,13 @@ def open_model(model: str | os.PathLike[str] | None = None) -> SentenceTransform
     with _clear_errors(name):
         _check_that_it_exists(folder)
         return _open(folder)
+
+
+def check_model(model: str | os.PathLike[str] | None) -> None:
+    """Raises `UnknownModel` for a name or path where there is no model. Loads nothing."""
+    folder, name = _where(model)
+    with _clear_errors(name):
+        _check_that_it_exists(folder)
 
 
 def _where(model: str | os.PathLike[str] | None) -> tuple[str, str]:
@@ -275,7 +317,7 @@ def _clear_errors(name: str) -> Iterator[None]:
         raise UnknownModel(
             f"The model {name!r} could not be loaded: {_first_line(error)} "
             "Expected a folder with a Hugging Face or sentence-transformers model, or a name on the hub; "
-            "`whyalike models` lists what is at hand here."
+            "`whyalike models` lists the models on this machine."
         ) from error
 
 

@@ -29,8 +29,8 @@ def reference_states(
     """
     if reference == "zero":
         _, current = encoder.run(batch.features, layer)
-        assert current.seen is not None
-        return torch.zeros_like(current.seen)
+        assert current.observed is not None
+        return torch.zeros_like(current.observed)
     ids = _reference_ids(encoder, batch, reference)
     if positions == "model":
         return _states(encoder, {**batch.features, "input_ids": ids}, layer)
@@ -43,8 +43,8 @@ def reference_states(
 
 def _states(encoder: Encoder, features: Features, layer: int) -> Tensor:
     _, current = encoder.run(features, layer)
-    assert current.seen is not None
-    return current.seen
+    assert current.observed is not None
+    return current.observed
 
 
 def _reference_ids(encoder: Encoder, batch: Batch, reference: Reference) -> Int[Tensor, "batch tokens"]:

@@ -5,19 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import regex
-import sentencex
 from jaxtyping import Int
 
 from whyalike.errors import EmptyText, TextTooLong, UnsupportedModel
-from whyalike.sides import Kind, Side
-
-Span = tuple[int, int]
-_WORD_BOUNDARY = regex.compile(r"(?wV1)\b")  # Unicode's default word boundaries (UAX 29)
+from whyalike.language.words import Span, sentence_spans, word_spans
+from whyalike.results.sides import Kind, Side
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,18 +96,6 @@ class Reader:
             cut=cut,
         )
         return Reading(side=side, ids=tuple(ids), special=tuple(map(bool, special)), prompt=prompt)
-
-
-def word_spans(text: str) -> list[Span]:
-    """Words, numbers and punctuation marks by Unicode's rules, the same for every tokenizer."""
-    edges = [match.start() for match in _WORD_BOUNDARY.finditer(text)]
-    edges = sorted({0, *edges, len(text)})
-    return [(start, end) for start, end in pairwise(edges) if text[start:end].strip()]
-
-
-def sentence_spans(text: str) -> list[Span]:
-    found = sentencex.get_sentence_boundaries("en", text)
-    return [(row["start_index"], row["end_index"]) for row in found if row["text"].strip()]
 
 
 def _kind(special: bool, span: Span, prompt_length: int) -> Kind:

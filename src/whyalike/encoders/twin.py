@@ -36,7 +36,7 @@ class Pass:
     skipped: list[Any] | None = None  # what the blocks before ``layer`` gave in an earlier pass: they need not run
     when_reached: Callable[[], None] = lambda: None  # called when the states at ``layer`` are read
     leaf: bool = False  # whether the states at ``layer`` are cut off from what made them, to be differentiated at
-    seen: Tensor | None = None  # the states at ``layer``
+    observed: Tensor | None = None  # the states at ``layer``
     outputs: list[Any] = field(default_factory=list)  # what the blocks before ``layer`` gave in this pass
     middle: Tensor | None = (
         None  # the states in the middle of the model, where words are told apart best by their meaning
@@ -46,9 +46,9 @@ class Pass:
 
     def enter(self, hidden: Tensor) -> Tensor:
         self.when_reached()
-        self.seen = hidden if self.hidden is None else self.hidden
-        self.seen = self.seen.detach().requires_grad_() if self.leaf else self.seen
-        return self.seen
+        self.observed = hidden if self.hidden is None else self.hidden
+        self.observed = self.observed.detach().requires_grad_() if self.leaf else self.observed
+        return self.observed
 
 
 _PASS: ContextVar[Pass | None] = ContextVar("whyalike_pass", default=None)

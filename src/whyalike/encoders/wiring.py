@@ -12,24 +12,22 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
 from torch import Tensor
 
+from whyalike.encoders.frozen import record
 from whyalike.encoders.gates import (
     HANDLERS,
     Biases,
     Detached,
     Gates,
     Handler,
-    Recorder,
-    Replayer,
     Wiring,
     activation,
     activation_module,
     add,
     subtract,
 )
-from whyalike.encoders.twin import Features, Pass, Twin, tile
+from whyalike.encoders.twin import Features, Pass, Twin
 from whyalike.errors import UnsupportedModel
 
 
@@ -81,8 +79,8 @@ def _find(twin: Twin, features: Features, layer: int) -> Wiring:
     plain = Pass(layer)
     with torch.no_grad():
         twin.run(features, plain)
-    assert plain.seen is not None
-    hidden = plain.seen.detach().clone().requires_grad_()
+    assert plain.observed is not None
+    hidden = plain.observed.detach().clone().requires_grad_()
     finds = _Finds(hidden)
     gates = Gates(Detached(), Wiring(), _watching(finds))
     with torch.enable_grad(), gates:
@@ -141,28 +139,18 @@ def _check(twin: Twin, features: Features, layer: int, wiring: Wiring) -> Wiring
 
     With biases apart the frozen encoder is affine while they are kept, and its linear part is what is left when they are not.
     """
-    plain, recorder = Pass(layer), Recorder()
     with torch.no_grad():
-        own = twin.run(features, plain)
-        recording = Pass(layer)
-        with Gates(recorder, wiring) as gates:
-            recording.when_reached = gates.start
-            recorded = twin.run(features, recording)
-        x = recording.seen
-        assert x is not None
+        own = twin.run(features, Pass(layer))
+        recording = record(twin, features, layer, wiring)
+        x = recording.hidden
         other = x.flip(-1) + x.roll(1, -1)  # any other states of the same size
         rounds = torch.cat([x, torch.zeros_like(x), other, x + other])
-
-        def replayed(keeps_biases: bool) -> Float[Tensor, "rows dim"]:
-            current = Pass(layer, rounds, tile(recording.outputs, 4, len(x)))
-            return replay(twin, features, current, recorder.tape, wiring, keeps_biases)
-
-        linear = replayed(False)
-        frozen = replayed(True) if wiring.biases == "apart" else linear
+        linear = recording.replay(rounds)
+        frozen = recording.replay(rounds, keeps_biases=True) if wiring.biases == "apart" else linear
     at_x, at_zero, at_other, at_sum = frozen.chunk(4)
     size = own.norm() + at_other.norm() + at_sum.norm() + at_zero.norm()
     unequal = {
-        "its values change": own - recorded,
+        "its values change": own - recording.embedding,
         "replayed values differ": own - at_x,
         "it is not additive": at_sum + at_zero - at_x - at_other,
     }
@@ -183,15 +171,3 @@ def _check(twin: Twin, features: Features, layer: int, wiring: Wiring) -> Wiring
                 "not know as a gate. Use integrated_jacobians or token_outputs, which need no gates."
             )
     return replace(wiring, constant=constant)
-
-
-def replay(
-    twin: Twin, features: Features, current: Pass, tape: list[Tensor], wiring: Wiring, keeps_biases: bool = False
-) -> Float[Tensor, "rows dim"]:
-    """The embedding of ``current.hidden``, any number of rounds of the recorded rows, under the recorded gates."""
-    assert current.hidden is not None
-    rows = next(len(value) for value in features.values() if isinstance(value, Tensor))
-    gates = Gates(Replayer(tape, keeps_biases), wiring)
-    current.when_reached = gates.start
-    with gates:
-        return twin.run(tile(dict(features), len(current.hidden) // rows, rows), current)

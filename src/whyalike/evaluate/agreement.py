@@ -9,11 +9,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from whyalike.comparison import shared_values
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput
-from whyalike.evaluate.measure import Case, Measure, Row, correlation, means, rank_correlation
-from whyalike.explanation import Explanation
+from whyalike.evaluate.measure import Case, Measure, Row, means
+from whyalike.methods.cache import ContributionCache
+from whyalike.results.comparison import shared_values
+from whyalike.results.explanation import Explanation
+from whyalike.statistics import correlation, none_if_nan, rank_correlation
 
 NEAR = 0.5  # the mean score above which the Siamese paper's Figure 4 looks
 NUMBERS = ("spearman", "pearson", "top_3", "top_10")
@@ -26,8 +28,8 @@ def compared(one: Explanation, other: Explanation) -> Row:
     """
     first, second = shared_values([one.by_word(), other.by_word()])
     return {
-        "spearman": rank_correlation(first, second),
-        "pearson": correlation(first, second),
+        "spearman": none_if_nan(rank_correlation(first, second)),
+        "pearson": none_if_nan(correlation(first, second)),
         "top_3": _jaccard(first, second, 3),
         "top_10": _jaccard(first, second, 10),
     }
@@ -46,12 +48,13 @@ class Agreement(Measure):
     """Every two subjects against each other (Siamese paper, Figures 3 and 4)."""
 
     name: ClassVar[str] = "agreement"
-    summary: ClassVar[str] = "how far two methods, layers or models agree on the same pairs"
     headline: ClassVar[str] = "spearman"
     higher_is_better: ClassVar[bool | None] = None
     joint: ClassVar[bool] = True
 
-    def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:
+    def rows(
+        self, case: Case, found: Mapping[str, Explanation], encoder: Encoder, cache: ContributionCache | None = None
+    ) -> list[Row]:
         return [
             {"subject": f"{one} ~ {other}", "mean_score": (found[one].score + found[other].score) / 2}
             | compared(found[one], found[other])
@@ -73,12 +76,12 @@ class Sts(Measure):
     """The model itself: rank and linear correlation of its similarity with human scores (BiLRP paper, Table 1)."""
 
     name: ClassVar[str] = "sts"
-    summary: ClassVar[str] = "correlation of the model's own similarity with human scores"
-    needs: ClassVar[str] = "scored pairs"
     headline: ClassVar[str] = "spearman"
     higher_is_better: ClassVar[bool | None] = True
 
-    def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:
+    def rows(
+        self, case: Case, found: Mapping[str, Explanation], encoder: Encoder, cache: ContributionCache | None = None
+    ) -> list[Row]:
         if case.score is None:
             raise BadInput(
                 "The sts measure needs scored pairs. Give a file with a score, or a data set such as stsb-en-test."
@@ -94,8 +97,8 @@ class Sts(Measure):
                 {
                     "subject": name,
                     "pairs": len(pairs),
-                    "spearman": rank_correlation(*pairs.T),
-                    "pearson": correlation(*pairs.T),
+                    "spearman": none_if_nan(rank_correlation(*pairs.T)),
+                    "pearson": none_if_nan(correlation(*pairs.T)),
                 }
             )
         return table

@@ -11,11 +11,13 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.metrics import average_precision_score
 
+from whyalike.data.alignments import Aligned, in_words
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput
-from whyalike.evaluate.alignments import Aligned, in_words
-from whyalike.evaluate.measure import Case, Measure, Row, means, rank_correlation
-from whyalike.explanation import Explanation
+from whyalike.evaluate.measure import Case, Measure, Row, means
+from whyalike.methods.cache import ContributionCache
+from whyalike.results.explanation import Explanation
+from whyalike.statistics import none_if_nan, rank_correlation
 
 THRESHOLDS = tuple(round(0.02 * step, 2) for step in range(1, 50))  # shares of a pair's largest value
 NUMBERS = ("average_precision", "precision_at_links", "first_partner", "reciprocal_rank")
@@ -33,13 +35,13 @@ class Human(Measure):
     """
 
     name: ClassVar[str] = "human"
-    summary: ClassVar[str] = "agreement with human word alignments"
-    needs: ClassVar[str] = "alignments"
     headline: ClassVar[str] = "average_precision"
     higher_is_better: ClassVar[bool | None] = True
     possible: bool = True  # whether links that people call possible count
 
-    def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:
+    def rows(
+        self, case: Case, found: Mapping[str, Explanation], encoder: Encoder, cache: ContributionCache | None = None
+    ) -> list[Row]:
         if case.aligned is None:
             raise BadInput("The human measure needs alignments. Give a set of them, such as multimwa-mtref-dev.")
         gold = case.aligned.gold(possible=self.possible)
@@ -144,5 +146,5 @@ def _by_kind(chunks: Sequence[Sequence[Any]]) -> Row:
             row[f"EQUI_above_{kind}"] = float(((gap > 0) + 0.5 * (gap == 0)).mean())
     scored = np.array([(score, value) for _, score, value in chunks if score is not None], dtype=float)
     if len(scored):
-        row["chunks_by_human_score"] = rank_correlation(*scored.T)
+        row["chunks_by_human_score"] = none_if_nan(rank_correlation(*scored.T))
     return row

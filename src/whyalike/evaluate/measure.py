@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,11 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whyalike import comparison
+from whyalike.data.alignments import Aligned
+from whyalike.data.truth import Truth
 from whyalike.encoders.encoder import Encoder
-from whyalike.evaluate.alignments import Aligned
-from whyalike.explanation import Explanation
-from whyalike.truth import Truth
+from whyalike.methods.cache import ContributionCache
+from whyalike.results.explanation import Explanation
 
 Row = dict[str, Any]  # "subject", and numbers; JSON values only
 
@@ -35,8 +34,6 @@ class Measure(ABC):
     """A frozen value: parameters are fields."""
 
     name: ClassVar[str]
-    summary: ClassVar[str]
-    needs: ClassVar[str] = "pairs"  # pairs, scored pairs, alignments or truth
     headline: ClassVar[str]  # the number to judge by
     higher_is_better: ClassVar[bool | None]
     joint: ClassVar[bool] = False  # whether it looks at all models' explanations together
@@ -50,25 +47,14 @@ class Measure(ABC):
         return ()
 
     @abstractmethod
-    def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:
+    def rows(
+        self, case: Case, found: Mapping[str, Explanation], encoder: Encoder, cache: ContributionCache | None = None
+    ) -> list[Row]:
         """The rows of one pair: mostly one per subject."""
 
     @abstractmethod
     def table(self, rows: Sequence[Row]) -> list[Row]:
         """One line per subject, of all rows."""
-
-
-def correlation(one: np.ndarray, other: np.ndarray) -> float | None:
-    """None, which is JSON, where there is none."""
-    return _known(comparison.correlation(one, other))
-
-
-def rank_correlation(one: np.ndarray, other: np.ndarray) -> float | None:
-    return _known(comparison.rank_correlation(one, other))
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 def means(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from whyalike.encoders.encoder import Encoder
 from whyalike.evaluate.measure import Case, Measure, Row
-from whyalike.explanation import Explanation
+from whyalike.results.explanation import Explanation
 
 Found = Mapping[tuple[str, str], Explanation]  # by subject and model
 STATED = {  # what methods state of their own error
@@ -41,9 +41,11 @@ def _errors(found: Found) -> dict[str, dict[str, float]]:
     """What methods state of their own error, the larger of both texts."""
     errors = {}
     for (name, model), e in found.items():
-        sides = list(e.measured.values())
-        known = [key for key in STATED if sides and all(key in side for side in sides)]
-        stated = {key: max(float(side[key]) for side in sides) for key in known}
+        stated = {}
+        for key in STATED:
+            values = [getattr(side, key) for side in e.measured.values()]
+            if values and None not in values:
+                stated[key] = float(max(values))
         if stated:
             errors[f"{name}{model}"] = stated
     return errors
@@ -75,7 +77,7 @@ def _left_out(entries: Sequence[Row]) -> list[str]:
     cut, none = sum(entry["cut"] for entry in entries), sum(not entry["rows"] for entry in entries)
     notes = []
     if cut:
-        notes.append(f"{cut} of {len(entries)} pairs are longer than the model reads: they are judged by what it read.")
+        notes.append(f"{cut} of {len(entries)} pairs are longer than the model reads; only what it read was evaluated.")
     if none:
-        notes.append(f"Of {none} of {len(entries)} pairs there is nothing to say: they are left out.")
+        notes.append(f"{none} of {len(entries)} pairs were skipped: the measure does not apply to them.")
     return notes

@@ -27,15 +27,16 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float
 
-from whyalike.data_sets import evenly
+from whyalike.data.tables import evenly
 from whyalike.encoders.encoder import Batch, Encoder
 from whyalike.encoders.tokens import Reading
 from whyalike.encoders.twin import Features
 from whyalike.errors import BadInput, unknown
 from whyalike.evaluate.measure import Case, Measure, Row, means
 from whyalike.evaluate.subjects import Subject
-from whyalike.explanation import Explanation
-from whyalike.sides import Side
+from whyalike.methods.cache import ContributionCache
+from whyalike.results.explanation import Explanation
+from whyalike.results.sides import Side
 
 Trial = tuple[int | None, int | None]  # a word of the left text, of the right, or of each
 Order = list[int]  # indices of a side's own units, the most important first
@@ -62,7 +63,7 @@ def replacement(encoder: Encoder) -> tuple[str, int]:
 
 
 def _replaced(encoder: Encoder) -> str:
-    return f"A token that is taken away is replaced by the {replacement(encoder)[0]} token."
+    return f"A removed token is replaced by the {replacement(encoder)[0]} token."
 
 
 def embeddings_with(
@@ -166,7 +167,6 @@ class EmbeddingPerturbation(Measure):
     """How soon a text's own embedding returns as its tokens are put back. Lower is better."""
 
     name: ClassVar[str] = "perturbation_embedding"
-    summary: ClassVar[str] = "how soon the embedding returns as tokens are put back, most relevant first"
     headline: ClassVar[str] = "area"
     higher_is_better: ClassVar[bool | None] = False
     step: float = 0.04
@@ -181,7 +181,9 @@ class EmbeddingPerturbation(Measure):
             if getattr(self, name) not in known:
                 raise unknown(name, getattr(self, name), known)
 
-    def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:
+    def rows(
+        self, case: Case, found: Mapping[str, Explanation], encoder: Encoder, cache: ContributionCache | None = None
+    ) -> list[Row]:
         readings = encoder.read([case.left, case.right], truncate=True)
         rows: list[Row] = []
         for name, e in found.items():
@@ -239,7 +241,6 @@ class ScorePerturbation(Measure):
     """
 
     name: ClassVar[str] = "perturbation"
-    summary: ClassVar[str] = "how soon the score falls as words are taken away, and returns as they are put back"
     headline: ClassVar[str] = "faithfulness"
     higher_is_better: ClassVar[bool | None] = True
     step: float = 0.1
@@ -259,9 +260,11 @@ class ScorePerturbation(Measure):
     def notes(self, encoder: Encoder) -> tuple[str, ...]:
         return (_replaced(encoder),) if self.removal == "replace" else ()
 
-    def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:
-        look = Look(case, encoder, self.removal, self.step)
-        if any(len(reading.side.words) < 2 for reading in look.readings):
+    def rows(
+        self, case: Case, found: Mapping[str, Explanation], encoder: Encoder, cache: ContributionCache | None = None
+    ) -> list[Row]:
+        pair = PerturbedPair(case, encoder, self.removal, self.step)
+        if any(len(reading.side.words) < 2 for reading in pair.readings):
             return []  # of one word nothing can be taken away but all
         rows: list[Row] = []
         for name, e in found.items():
@@ -269,12 +272,12 @@ class ScorePerturbation(Measure):
             row: Row = {"subject": name}
             for kind in ORDERS:
                 order = orders(worded, kind)
-                row |= look.measured(worded, kind, {False: order, True: order})
+                row |= pair.measured(worded, kind, {False: order, True: order})
             rows.append(row)
         if case.number in self._searched and found:
             worded = next(iter(found.values())).by_word()
-            best = {back: look.greedy_order(worded, back=back) for back in (False, True)}
-            rows.append({"subject": SEARCH, "control": True, **look.measured(worded, "rows", best)})
+            best = {back: pair.greedy_order(worded, back=back) for back in (False, True)}
+            rows.append({"subject": SEARCH, "control": True, **pair.measured(worded, "rows", best)})
         for row in rows:
             row["faithfulness"] = row["comprehensiveness_rows"] - row["sufficiency_rows"]
         return rows
@@ -296,14 +299,14 @@ def _counts(shares: Float[np.ndarray, "steps"], words: int, back: bool) -> list[
     return [min(max(1, round(share * words)), most) for share in shares]
 
 
-class Look:
+class PerturbedPair:
     """A pair whose words can be taken away. What was looked at once is remembered."""
 
     def __init__(self, case: Case, encoder: Encoder, removal: Removal, step: float) -> None:
         self.encoder, self.removal = encoder, removal
         self.shares = {False: np.arange(step, 0.5 + 1e-9, step), True: np.arange(step, 1 - 1e-9, step)}
         self.readings = encoder.read([case.left, case.right], truncate=True)
-        self.seen: list[dict[bytes, np.ndarray]] = [{}, {}]
+        self.known_embeddings: list[dict[bytes, np.ndarray]] = [{}, {}]
         self.whole = self._score(*(np.ones(len(reading.ids), dtype=bool) for reading in self.readings))
 
     def measured(self, e: Explanation, kind: str, order: Mapping[bool, tuple[Order, Order]]) -> Row:
@@ -355,13 +358,13 @@ class Look:
         return kept_after(self.readings[side], e, SIDES[side], order, [len(order)], back=back)[0]
 
     def _remember(self, kept: list[np.ndarray]) -> None:
-        for reading, rows, seen in zip(self.readings, kept, self.seen, strict=True):
-            fresh = {row.tobytes(): row for row in rows if row.tobytes() not in seen}
+        for reading, rows, known in zip(self.readings, kept, self.known_embeddings, strict=True):
+            fresh = {row.tobytes(): row for row in rows if row.tobytes() not in known}
             if fresh:
                 found = embeddings_with(self.encoder, reading, np.array(list(fresh.values())), self.removal)
-                seen |= zip(fresh, found, strict=True)
+                known |= zip(fresh, found, strict=True)
 
     def _score(self, left: np.ndarray, right: np.ndarray) -> float:
         self._remember([left[None], right[None]])
-        embeddings = [seen[row.tobytes()] for seen, row in zip(self.seen, (left, right), strict=True)]
+        embeddings = [known[row.tobytes()] for known, row in zip(self.known_embeddings, (left, right), strict=True)]
         return self.encoder.record.score(*embeddings)

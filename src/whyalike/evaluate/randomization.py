@@ -17,7 +17,8 @@ from whyalike.encoders.twin import find_blocks
 from whyalike.evaluate.agreement import NUMBERS, compared
 from whyalike.evaluate.measure import Case, Measure, Row, means
 from whyalike.evaluate.subjects import Subject
-from whyalike.explanation import Explanation
+from whyalike.methods.cache import ContributionCache
+from whyalike.results.explanation import Explanation
 
 ALL = "all weights"
 Model = Any  # a SentenceTransformer
@@ -32,31 +33,32 @@ class Randomization(Measure):
     """
 
     name: ClassVar[str] = "randomization"
-    summary: ClassVar[str] = "does the explanation change when the weights are drawn anew, from the top down?"
     headline: ClassVar[str] = "spearman"
     higher_is_better: ClassVar[bool | None] = False
     seed: int = 0
     FAILS_ABOVE: ClassVar[float] = 0.95
-    _judged: tuple[Subject, ...] = ()
+    _subjects: tuple[Subject, ...] = ()
     _drawn: dict[Encoder, list[tuple[str, Encoder]]] = field(default_factory=dict, repr=False, compare=False)
 
     def prepare(self, subjects: Sequence[Subject], cases: Sequence[Case]) -> Randomization:
-        return replace(self, _judged=tuple(subjects), _drawn={})
+        return replace(self, _subjects=tuple(subjects), _drawn={})
 
     def notes(self, encoder: Encoder) -> tuple[str, ...]:
-        return (f"A subject reacts if its rank correlation is below {self.FAILS_ABOVE:g} with all weights drawn anew.",)
+        return (f"A method passes if its rank correlation is below {self.FAILS_ABOVE:g} with all weights randomized.",)
 
-    def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:
+    def rows(
+        self, case: Case, found: Mapping[str, Explanation], encoder: Encoder, cache: ContributionCache | None = None
+    ) -> list[Row]:
         if encoder not in self._drawn:
             self._drawn[encoder] = drawn_anew(encoder, self.seed)
         rows: list[Row] = []
         for stage, strange in self._drawn[encoder]:
-            for judged in self._judged:
-                (again,) = judged.at_layer_of(found[judged.name]).explanations([(case.left, case.right)], strange)
-                numbers = compared(found[judged.name], again)
-                if numbers["spearman"] is None and _same(found[judged.name], again):
+            for subject in self._subjects:
+                (again,) = subject.at_layer_of(found[subject.name]).explanations([(case.left, case.right)], strange)
+                numbers = compared(found[subject.name], again)
+                if numbers["spearman"] is None and _same(found[subject.name], again):
                     numbers["spearman"] = 1.0  # it says the same of all words, and went on to
-                rows.append({"subject": f"{judged.name}, {stage}", "stage": stage} | numbers)
+                rows.append({"subject": f"{subject.name}, {stage}", "stage": stage} | numbers)
         return rows
 
     def table(self, rows: Sequence[Row]) -> list[Row]:
@@ -129,4 +131,4 @@ def _draw(model: Model, part: nn.Module) -> None:
 def _encoder(model: Model, original: Encoder) -> Encoder:
     refill(model)
     record = original.record
-    return Encoder(model.eval(), record.name, similarity=record.similarity, pooling=record.pooling)
+    return Encoder(model.eval(), record.name, similarity=record.similarity, pooling_assumed=record.pooling_assumed)

@@ -1,6 +1,6 @@
 """What do people think of explanations? The BTI paper's human study as a tool: blinded, shuffled, safely stored.
 
-A study is a folder: `asked.json` (how it was prepared), `items.json` (what raters see, without a word of which method made
+A study is a folder: `request.json` (how it was prepared), `items.json` (what raters see, without a word of which method made
 it), `key.json` (which method made which item), `answers.jsonl` (one line per answer, on disk before the rater sees the next).
 """
 
@@ -11,7 +11,7 @@ import os
 import random
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,16 +20,18 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from whyalike.colours import shade_step
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput, DamagedFile
 from whyalike.evaluate.measure import Case, Row
 from whyalike.evaluate.run import check_subjects, check_texts
-from whyalike.evaluate.subjects import Subject, chosen
-from whyalike.explanation import Explanation
-from whyalike.render.scene import printable, scene_of
-from whyalike.runs import begin_or_resume, digest, held
-from whyalike.untrusted import Fields, parse_json, read_text
-from whyalike.whole_files import append_line, drop_cut_off_line, whole_lines, write_text
+from whyalike.evaluate.subjects import Subject, parse_subjects
+from whyalike.results.explanation import Explanation
+from whyalike.results.words import printable, word_values, words_of
+from whyalike.statistics import krippendorff_alpha
+from whyalike.storage.reading import Fields, parse_json, read_text
+from whyalike.storage.run_folder import JsonLog, RunFolder, digest
+from whyalike.storage.writing import append_line, drop_cut_off_line, write_text
 
 ITEMS, KEY, ANSWERS = "items.json", "key.json", "answers.jsonl"
 SCALE = {1: "not at all", 2: "a little", 3: "partly", 4: "mostly", 5: "fully"}
@@ -45,7 +47,7 @@ def prepare(
     subjects: Sequence[str | Subject],
     seed: int = 0,
     progress: bool = True,
-) -> Study:
+) -> RatingStudy:
     """A study: every pair explained by every subject, in an order that tells nothing.
 
     The same call again gives the same study, with the answers it has by then.
@@ -53,21 +55,20 @@ def prepare(
     place = Path(folder)
     if not cases:
         raise BadInput("A study needs at least one pair.")
-    judged_by = chosen(subjects)
+    judged_by = parse_subjects(subjects)
     check_subjects(judged_by, {"": encoder})
     check_texts(cases, {"": encoder})
-    asked = {
+    request = {
         "model": asdict(encoder.record),
-        "subjects": [[each.name, each.view, each.method and asdict(each.method.record(encoder))] for each in judged_by],
+        "subjects": [[each.name, each.view, asdict(each.method.record(encoder))] for each in judged_by],
         "seed": seed,
         "pairs": len(cases),
         "data": digest([(case.number, case.left, case.right) for case in cases]),
     }
-    with held(place):
-        begin_or_resume(place, asked)
+    with RunFolder.open(place, request):
         if not all((place / name).is_file() for name in (ITEMS, KEY)):
             _write(cases, place, encoder, judged_by, seed, progress)
-        return Study(place)
+        return RatingStudy(place)
 
 
 def _write(
@@ -93,16 +94,16 @@ def _blind(e: Explanation) -> dict[str, Any]:
     Values are given as shares of the largest, since the size of the numbers would tell methods apart.
     """
     worded = e.by_word()
-    scene = scene_of(worded)
-    own = {
-        name: [number for number, word in enumerate(getattr(scene, name)) if word.kind == "text"]
-        for name in ("left", "right")
+    words = {
+        name: words_of(side, values)
+        for name, side, values in zip(("left", "right"), (worded.left, worded.right), word_values(worded), strict=True)
     }
-    largest = max((abs(getattr(scene, name)[n].value) for name in own for n in own[name]), default=0.0) or 1.0
-    strongest = [pair for pair in worded.top_pairs(SHOWN, text_only=True) if pair.value > 0]
+    own = {name: [number for number, word in enumerate(each) if word.kind == "text"] for name, each in words.items()}
+    largest = max((abs(words[name][n].value) for name in own for n in own[name]), default=0.0) or 1.0
+    strongest = [pair for pair in worded.top_pairs(SHOWN) if pair.value > 0]
     limit = max((pair.value for pair in strongest), default=1.0)
     sides = {
-        name: [{**getattr(scene, name)[n]._asdict(), "value": getattr(scene, name)[n].value / largest} for n in numbers]
+        name: [{**words[name][n]._asdict(), "value": words[name][n].value / largest} for n in numbers]
         for name, numbers in own.items()
     }
     pairs = [
@@ -110,6 +111,7 @@ def _blind(e: Explanation) -> dict[str, Any]:
             "left": printable(pair.left),
             "right": printable(pair.right),
             "value": pair.value / limit,
+            "shade": shade_step(pair.value, limit),
             "left_index": own["left"].index(pair.left_index),
             "right_index": own["right"].index(pair.right_index),
             "kinds": ["text", "text"],
@@ -121,7 +123,7 @@ def _blind(e: Explanation) -> dict[str, Any]:
 
 
 @dataclass(slots=True)
-class Study:
+class RatingStudy:
     """A prepared study. Answers are appended and written through; the last answer of a rater to an item counts."""
 
     folder: Path
@@ -170,17 +172,15 @@ class Study:
 
     def answers(self) -> dict[tuple[str, str], int]:
         """The last answer of each rater to each item. A last line cut off by a crash does not count."""
-        path = self.folder / ANSWERS
         known = {item["id"] for item in self.items}
-        found: dict[tuple[str, str], int] = {}
-        for number, line in enumerate(whole_lines(path).split(b"\n")[:-1] if path.is_file() else (), 1):
-            with _damaged(path, f"line {number}", "Delete the line."):
-                entry = Fields(parse_json(line.decode()))
-                rater, item, score = entry.text("rater"), entry.choice("item", known), entry.whole("score")
-                if score not in SCALE:
-                    raise ValueError(f"'score' should be 1 to 5; got {score}")
-                found[rater, item] = score
-        return found
+
+        def check(entry: Fields) -> None:
+            entry.text("rater"), entry.choice("item", known)
+            if entry.whole("score") not in SCALE:
+                raise ValueError(f"'score' should be 1 to 5; got {entry['score']}")
+
+        log = JsonLog.read(self.folder / ANSWERS, check)
+        return {(entry["rater"], entry["item"]): entry["score"] for entry in log}
 
     def result(self) -> dict[str, Any]:
         """Mean opinion score of each method, the deviation of its answers and of its raters' means, sample size, agreement."""
@@ -219,25 +219,6 @@ class Study:
             key = Fields(parse_json(read_text(path, DamagedFile)))
             items = key.fields("items")
             return key.text("model"), {item["id"]: items.fields(item["id"]).text("subject") for item in self.items}
-
-
-def krippendorff_alpha(answers: Mapping[tuple[str, str], int]) -> float | None:
-    """Krippendorff's alpha for interval data: 1 where raters agree, 0 where they agree as much as chance.
-
-    ``1 − D_o / D_e``: squared differences of two ratings of one item, against those of any two ratings. Only items that two
-    raters have rated count; None where there are none, or where all ratings are the same.
-    """
-    by_item: dict[str, list[int]] = {}
-    for (_, item), score in answers.items():
-        by_item.setdefault(item, []).append(score)
-    units = [np.array(scores, dtype=float) for scores in by_item.values() if len(scores) > 1]
-    if not units:
-        return None
-    every = np.concatenate(units)
-    total = len(every)
-    observed = sum(float(((unit[:, None] - unit[None]) ** 2).sum()) / (len(unit) - 1) for unit in units) / total
-    expected = float(((every[:, None] - every[None]) ** 2).sum()) / (total * (total - 1))
-    return 1 - observed / expected if expected else None
 
 
 @contextmanager

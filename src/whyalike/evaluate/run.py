@@ -3,52 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
-from scipy.stats import wilcoxon
 from tqdm import tqdm
 
 from whyalike import __version__
-from whyalike.data_sets import evenly
+from whyalike.data.pairs import check_text
+from whyalike.data.tables import evenly
 from whyalike.encoders.encoder import Encoder
-from whyalike.errors import BadInput, DamagedFile, WhyalikeError, unknown
+from whyalike.encoders.load import as_encoder
+from whyalike.errors import BadInput, WhyalikeError
 from whyalike.evaluate import notes
-from whyalike.evaluate.agreement import Agreement, Sts
-from whyalike.evaluate.human import Human
 from whyalike.evaluate.measure import Case, Measure, Row
-from whyalike.evaluate.perturbation import EmbeddingPerturbation, ScorePerturbation
-from whyalike.evaluate.randomization import Randomization
-from whyalike.evaluate.significance import holm
-from whyalike.evaluate.subjects import Subject, chosen
-from whyalike.evaluate.sums import Balance, Conservation, GroundTruth
-from whyalike.explanation import Explanation
-from whyalike.front_door import checked_texts
-from whyalike.runs import begin_or_resume, digest, held
-from whyalike.untrusted import Fields, parse_json
-from whyalike.whole_files import append_line, drop_cut_off_line, whole_lines
+from whyalike.evaluate.measures import make_measure
+from whyalike.evaluate.subjects import Subject, parse_subjects
+from whyalike.methods import Method
+from whyalike.methods.cache import ContributionCache
+from whyalike.methods.tangents import GIBIBYTE
+from whyalike.results.explanation import Explanation
+from whyalike.results.frames import make_frame
+from whyalike.statistics import holm, signed_rank_test
+from whyalike.storage.reading import Fields
+from whyalike.storage.run_folder import JsonLog, RunFolder, digest
 
-MEASURES: Mapping[str, type[Measure]] = MappingProxyType(
-    {
-        "perturbation": ScorePerturbation,
-        "perturbation_embedding": EmbeddingPerturbation,
-        "conservation": Conservation,
-        "ground_truth": GroundTruth,
-        "randomization": Randomization,
-        "agreement": Agreement,
-        "balance": Balance,
-        "human": Human,
-        "sts": Sts,
-    }
-)
-TOGETHER = (
-    16  # cases explained at a time. Always the same ones: a number's last digits depend on what it is computed with
-)
+TOGETHER = 16  # cases explained at a time, always the same ones: last digits depend on what is computed together
 ROWS = "rows.jsonl"
 SAME = 1e-7  # a difference that is rounding
 
@@ -58,7 +41,7 @@ class Evaluation:
     """The rows of every pair, the table made of them, and which differences between subjects are more than chance."""
 
     measure: str
-    asked: Mapping[str, Any]
+    request: Mapping[str, Any]
     rows: tuple[Row, ...]
     table: tuple[Row, ...]
     headline: str
@@ -67,13 +50,13 @@ class Evaluation:
 
     @classmethod
     def of(
-        cls, measure: Measure, asked: Mapping[str, Any], entries: Sequence[Row], encoders: Mapping[str, Encoder]
+        cls, measure: Measure, request: Mapping[str, Any], entries: Sequence[Row], encoders: Mapping[str, Encoder]
     ) -> Evaluation:
         """What the entries of finished pairs come to."""
         rows = [row for entry in entries for row in entry["rows"]]
         return cls(
             measure.name,
-            asked,
+            request,
             tuple(rows),
             tuple(measure.table(rows)),
             measure.headline,
@@ -98,18 +81,28 @@ class Evaluation:
                 shared = sorted(values[one].keys() & values[other].keys())
                 gaps = np.array([values[one][case] - values[other][case] for case in shared])
                 gaps[np.abs(gaps) < SAME] = 0
-                p = float(wilcoxon(gaps).pvalue) if len(gaps) > 4 and gaps.any() else None
+                p = signed_rank_test(gaps)
                 mean = float(gaps.mean()) if len(gaps) else None
                 found.append({"one": one, "other": other, "pairs": len(gaps), "mean_difference": mean, "p": p})
         for line, adjusted in zip(found, holm([line["p"] for line in found]), strict=True):
             line["p_adjusted"] = adjusted
         return found
 
+    def __repr__(self) -> str:
+        top = ", ".join(f"{line['subject']} {line.get(self.headline)}" for line in self.table[:3])
+        return f"Evaluation({self.measure} on {self.request['model']}, {self.headline}: {top})"
+
+    def to_frame(self) -> Any:
+        """A polars (or pandas) data frame: one row per pair and subject."""
+        names = dict.fromkeys(name for row in self.rows for name in row)
+        return make_frame({name: [row.get(name) for row in self.rows] for name in names})
+
     def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values: what ``whyalike evaluate --json`` prints."""
         return {
             "version": __version__,
             "measure": self.measure,
-            "asked": dict(self.asked),
+            "request": dict(self.request),
             "headline": self.headline,
             "higher_is_better": self.higher_is_better,
             "notes": list(self.notes),
@@ -120,35 +113,62 @@ class Evaluation:
 
 def evaluate(
     measure: str | Measure,
-    cases: Sequence[Case],
+    cases: Sequence[Case | tuple[str, str]],
     *,
-    encoder: Encoder,
-    subjects: Sequence[str | Subject] = ("bilrp", "integrated_jacobians", "token_outputs", "random"),
-    others: Mapping[str, Encoder] | None = None,
+    encoder: Encoder | str | os.PathLike[str] | None = None,
+    subjects: Sequence[str | Method | Subject | Callable[[str, str], Any] | os.PathLike[str]] = (
+        "bilrp",
+        "integrated_jacobians",
+        "token_outputs",
+        "random",
+    ),
+    others: Mapping[str, Encoder | str | os.PathLike[str]] | None = None,
     folder: str | os.PathLike[str] | None = None,
     progress: bool = True,
 ) -> Evaluation:
-    """Judge subjects (methods, and how they are looked at) by a measure.
+    """Measure the quality of explanations.
 
-    ``others`` are more encoders by name: every subject is then judged on each of them too. With ``folder`` every finished pair
-    is written down; the same call again goes on where a killed one was.
+    Args:
+        measure: A measure by name (see `MEASURES`), or as it is.
+        cases: Pairs of texts, or `Case` objects where a measure needs more (human alignments, scores, a truth).
+        encoder: The model, as in `whyalike.explain`.
+        subjects: What is evaluated: methods as they are written (``"bilrp@5+aligned"``), `Method` objects of your own,
+            functions ``(left, right) -> matrix``, or files of matrices.
+        others: More encoders by name. Every subject is then evaluated on each of them too.
+        folder: Where to keep the rows of every finished pair. If the run is interrupted, the same call resumes it.
+        progress: Show a progress bar.
 
-    >>> cases = cases_of([("A man plays guitar.", "Someone makes music.")])                 # doctest: +SKIP
-    >>> evaluate("balance", cases, encoder=encoder, subjects=["bilrp"]).table               # doctest: +SKIP
+    Returns:
+        The table, with a row per subject, and the significance of the differences.
+
+    Example:
+        >>> found = whyalike.evaluate("balance", [("A man plays guitar.", "Someone makes music.")])     # doctest: +SKIP
+        >>> found.table                                                                                 # doctest: +SKIP
     """
-    if isinstance(measure, str):
-        if measure not in MEASURES:
-            raise unknown("measure", measure, MEASURES)
-        measure = MEASURES[measure]()
+    measure = make_measure(measure) if isinstance(measure, str) else measure
+    numbered = [case if isinstance(case, Case) else Case(number, *case) for number, case in enumerate(cases)]
+    return _evaluate(measure, numbered, encoder, subjects, others or {}, folder, progress)
+
+
+def _evaluate(
+    measure: Measure,
+    cases: Sequence[Case],
+    encoder: Encoder | str | os.PathLike[str] | None,
+    subjects: Sequence[str | Method | Subject | Callable[[str, str], Any] | os.PathLike[str]],
+    others: Mapping[str, Encoder | str | os.PathLike[str]],
+    folder: str | os.PathLike[str] | None,
+    progress: bool,
+) -> Evaluation:
     if not cases:
         raise BadInput("Expected at least one pair to evaluate on.")
     if len({case.number for case in cases}) < len(cases):
         raise BadInput("Two cases have the same number. Make them with one call of cases_of, or number them apart.")
-    judged = chosen(subjects) if measure.name != "sts" else []
-    encoders = {"": encoder, **{f" on {name}": each for name, each in (others or {}).items()}}
-    _check(measure, judged, encoders)
+    chosen = parse_subjects(subjects) if measure.name != "sts" else []
+    first = as_encoder(encoder)
+    encoders = {"": first, **{f" on {name}": as_encoder(each) for name, each in others.items()}}
+    _check(measure, chosen, encoders)
     check_texts(cases, encoders)
-    asked = {
+    request = {
         "version": __version__,
         "measure": measure.name,
         "parameters": {
@@ -156,30 +176,34 @@ def evaluate(
             for each in fields(cast(Any, measure))
             if not each.name.startswith("_")
         },
-        "subjects": [each.name for each in judged],
-        "subjects_in_full": [[each.view, each.method and asdict(each.method.record(encoder))] for each in judged],
+        "subjects": [each.name for each in chosen],
+        "subjects_in_full": [[each.view, asdict(each.method.record(first))] for each in chosen],
         "models": {name: asdict(each.record) for name, each in encoders.items()},
-        "model": encoder.record.name,
+        "model": first.record.name,
         "pairs": len(cases),
         "data": digest([asdict(case) for case in map(_plain, cases)]),
     }
-    measure = measure.prepare(judged, cases)
+    measure = measure.prepare(chosen, cases)
     place = Path(folder) if folder is not None else None
-    with nullcontext() if place is None else held(place):
-        log = _Log(place, asked)
-        with tqdm(total=len(cases), initial=len(log.entries), desc=measure.name, disable=not progress) as bar:
+    with nullcontext() if place is None else RunFolder.open(place, request):
+        log = JsonLog(None if place is None else place / ROWS, _check_entry)
+        done = {entry["case"]: entry for entry in log.entries}
+        with tqdm(total=len(cases), initial=len(done), desc=measure.name, disable=not progress, smoothing=0) as bar:
             for start in range(0, len(cases), TOGETHER):
-                some = cases[start : start + TOGETHER]
-                if all(case.number in log.entries for case in some):
+                together = cases[start : start + TOGETHER]
+                missing = [case for case in together if case.number not in done]
+                if not missing:
                     continue
-                for case, found in _explained(some, judged, encoders, progress):
-                    if case.number in log.entries:
-                        continue
-                    rows = [{"case": case.number, **row} for row in _rows(measure, case, found, encoders)]
-                    log.write({"case": case.number, **notes.of_case(case, found, encoders), "rows": rows})
-                    bar.update()
-    entries = [log.entries[case.number] for case in cases]
-    return Evaluation.of(measure, asked, entries, encoders)
+                cache = ContributionCache(GIBIBYTE)
+                for case, found in _explained(together, chosen, encoders, cache, progress):
+                    if case.number not in done:
+                        rows = [{"case": case.number, **row} for row in _rows(measure, case, found, encoders, cache)]
+                        entry = {"case": case.number, **notes.of_case(case, found, encoders), "rows": rows}
+                        done[case.number] = entry
+                        log.append(entry)
+                bar.update(len(missing))
+    entries = [done[case.number] for case in cases]
+    return Evaluation.of(measure, request, entries, encoders)
 
 
 def _check(measure: Measure, subjects: Sequence[Subject], encoders: Mapping[str, Encoder]) -> None:
@@ -193,17 +217,16 @@ def _check(measure: Measure, subjects: Sequence[Subject], encoders: Mapping[str,
 
 def check_subjects(subjects: Sequence[Subject], encoders: Mapping[str, Encoder]) -> None:
     """Before any work is done: whether every method can be had from every model."""
-    for judged in subjects:
+    for subject in subjects:
         for encoder in encoders.values():
-            if judged.method is not None:
-                judged.method.check(encoder)
+            subject.method.check(encoder)
 
 
 def check_texts(cases: Sequence[Case], encoders: Mapping[str, Encoder]) -> None:
     """A text that no model reads ends a run when its turn comes, and mending it makes another run: so it is found before."""
     for case in cases:
         try:
-            texts = checked_texts((case.left, case.right))
+            texts = [check_text(text) for text in (case.left, case.right)]
             for encoder in encoders.values():
                 encoder.read(texts, truncate=True)
         except WhyalikeError as error:
@@ -228,34 +251,37 @@ def cases_of(pairs: Iterable[tuple[str, str]], scores: Iterable[float] | None = 
 
 
 def _explained(
-    cases: Sequence[Case], subjects: Sequence[Subject], encoders: Mapping[str, Encoder], progress: bool
-) -> Iterator[tuple[Case, dict[tuple[str, str], Explanation]]]:
-    """Each case with what every subject says of it on every model. What two subjects look at is computed once."""
+    cases: Sequence[Case],
+    subjects: Sequence[Subject],
+    encoders: Mapping[str, Encoder],
+    cache: ContributionCache,
+    progress: bool,
+) -> list[tuple[Case, dict[tuple[str, str], Explanation]]]:
+    """Each case with the explanation of every subject on every model. Shared contributions are computed once."""
     pairs = [(case.left, case.right) for case in cases]
-    looked_at = {(judged.looks_at, name): judged for judged in subjects for name in encoders}
-    sources = {key: judged.sources(pairs, encoders[key[1]], progress=progress) for key, judged in looked_at.items()}
-    for number, case in enumerate(cases):
-        yield (
-            case,
-            {
-                (judged.name, name): judged.seen(sources[judged.looks_at, name][number])
-                for judged in subjects
-                for name in encoders
-            },
-        )
+    found = {
+        (subject.name, name): subject.explanations(pairs, encoder, cache, progress=progress)
+        for subject in subjects
+        for name, encoder in encoders.items()
+    }
+    return [(case, {key: each[number] for key, each in found.items()}) for number, case in enumerate(cases)]
 
 
 def _rows(
-    measure: Measure, case: Case, found: Mapping[tuple[str, str], Explanation], encoders: Mapping[str, Encoder]
+    measure: Measure,
+    case: Case,
+    found: Mapping[tuple[str, str], Explanation],
+    encoders: Mapping[str, Encoder],
+    cache: ContributionCache,
 ) -> list[Row]:
-    """Each model's explanations are judged by that model; only a joint measure sees them side by side."""
+    """Each model's explanations are judged by that model; only a joint measure gets them side by side."""
     if measure.joint:
         together = {f"{subject}{model}": e for (subject, model), e in found.items()}
-        return measure.rows(case, together, next(iter(encoders.values())))
+        return measure.rows(case, together, next(iter(encoders.values())), cache)
     rows: list[Row] = []
     for model, encoder in encoders.items():
         own = {subject: e for (subject, where), e in found.items() if where == model}
-        rows += [{**row, "subject": f"{row['subject']}{model}"} for row in measure.rows(case, own, encoder)]
+        rows += [{**row, "subject": f"{row['subject']}{model}"} for row in measure.rows(case, own, encoder, cache)]
     return rows
 
 
@@ -264,31 +290,7 @@ def spread_evenly(cases: Sequence[Case], count: int) -> list[Case]:
     return [replace(cases[index], number=number) for number, index in enumerate(evenly(len(cases), count))]
 
 
-class _Log:
-    """Finished pairs, on disk where there is a folder: one line each."""
-
-    def __init__(self, folder: Path | None, asked: Mapping[str, Any]) -> None:
-        self.path = None if folder is None else folder / ROWS
-        self.entries: dict[int, Row] = {}
-        if folder is not None and self.path is not None:
-            begin_or_resume(folder, asked)
-            drop_cut_off_line(self.path)
-            self._read(self.path)
-
-    def _read(self, path: Path) -> None:
-        for number, line in enumerate(whole_lines(path).split(b"\n")[:-1] if path.is_file() else (), 1):
-            try:
-                entry = Fields(parse_json(line.decode()))
-                entry.flag("cut"), entry.fields("errors")
-                for row in entry.list("rows"):
-                    Fields(row, "a row").text("subject")
-                self.entries[entry.whole("case")] = entry.value
-            except ValueError as error:
-                raise DamagedFile(
-                    f"Line {number} of {path} is damaged: {error}. Delete the line, and its pair is judged again."
-                ) from error
-
-    def write(self, entry: Row) -> None:
-        if self.path is not None:
-            append_line(self.path, entry)
-        self.entries[entry["case"]] = entry
+def _check_entry(entry: Fields) -> None:
+    entry.whole("case"), entry.flag("cut"), entry.fields("errors")
+    for row in entry.list("rows"):
+        Fields(row, "a row").text("subject")

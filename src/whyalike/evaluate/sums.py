@@ -10,11 +10,14 @@ import numpy as np
 
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput
-from whyalike.evaluate.measure import Case, Measure, Row, correlation, means
+from whyalike.evaluate.measure import Case, Measure, Row, means
 from whyalike.evaluate.randomization import without_biases
 from whyalike.evaluate.subjects import Subject
-from whyalike.explanation import Contributions, Explanation
-from whyalike.methods.second_order import SecondOrder
+from whyalike.methods.cache import ContributionCache, TextKey
+from whyalike.methods.method import PairMethod
+from whyalike.methods.tangents import GIBIBYTE
+from whyalike.results.explanation import Explanation
+from whyalike.statistics import correlation, none_if_nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,71 +26,73 @@ class Conservation(Measure):
 
     Where a method speaks in the embedding's own space, also the paper's own question, text by text: ``relevance``, the sum of
     all tokens' contributions, against ``activation``, the sum of the embedding. All once more on a copy of the model with its
-    biases at zero, where bilrp leaves nothing that no token owns: a control, not a subject to be judged.
+    biases at zero, where bilrp has no background: a control, not something to be compared.
     """
 
     name: ClassVar[str] = "conservation"
-    summary: ClassVar[str] = (
-        "what the matrix, the terms and the constant sum to, against the score; with and without biases"
-    )
     headline: ClassVar[str] = "matrix_off"
     higher_is_better: ClassVar[bool | None] = False
     without_biases: bool = True
-    _judged: tuple[Subject, ...] = ()
+    _subjects: tuple[Subject, ...] = ()
     _bare: dict[Encoder, Encoder] = field(default_factory=dict, repr=False, compare=False)
 
     def prepare(self, subjects: Sequence[Subject], cases: Sequence[Case]) -> Conservation:
-        return replace(self, _judged=tuple(subjects), _bare={})
+        return replace(self, _subjects=tuple(subjects), _bare={})
 
-    def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:
+    def rows(
+        self, case: Case, found: Mapping[str, Explanation], encoder: Encoder, cache: ContributionCache | None = None
+    ) -> list[Row]:
+        cache = ContributionCache(GIBIBYTE) if cache is None else cache
         rows = [
-            _parts(judged.name, found[judged.name], _contributions(judged, case, encoder)) for judged in self._judged
+            self._row(subject, subject.name, found[subject.name], case, encoder, cache) for subject in self._subjects
         ]
         if not self.without_biases:
             return rows
         if encoder not in self._bare:
             self._bare[encoder] = without_biases(encoder)
         bare = self._bare[encoder]
-        for judged in self._judged:
-            judged = judged.at_layer_of(found[judged.name])
-            (source,) = judged.sources([(case.left, case.right)], bare)
-            texts = () if judged.method is None or judged.view or isinstance(source, Explanation) else source
-            rows.append({**_parts(f"{judged.name}, biases zero", judged.seen(source), texts), "control": True})
+        for subject in self._subjects:
+            subject = subject.at_layer_of(found[subject.name])
+            alone = ContributionCache(GIBIBYTE)  # by itself, so that a resumed run computes the same digits
+            (e,) = subject.explanations([(case.left, case.right)], bare, alone)
+            row = self._row(subject, f"{subject.name}, biases zero", e, case, bare, alone)
+            rows.append({**row, "control": True})
         return rows
+
+    def _row(
+        self, subject: Subject, name: str, e: Explanation, case: Case, encoder: Encoder, cache: ContributionCache
+    ) -> Row:
+        """The parts of a pair; and, where the method has contributions in the embedding's space, of each text the sum of its
+        embedding and of its contributions.
+        """
+        keys = [TextKey(text, None) for text in (case.left, case.right)]
+        if not isinstance(subject.method, PairMethod) and cache.get(encoder, subject.method, keys[0]) is None:
+            subject.explanations([(case.left, case.right)], encoder, cache)
+        parts = [] if subject.view else [cache.get(encoder, subject.method, key) for key in keys]
+        own = [part for part in parts if part is not None and part.tokens.shape[1] == len(part.embedding)]
+        return {
+            "subject": name,
+            "score": e.score,
+            "matrix": float(e.matrix.sum()),
+            "left_terms": float(e.left_terms.sum()),
+            "right_terms": float(e.right_terms.sum()),
+            "constant": e.constant,
+            "matrix_off": abs(float(e.matrix.sum()) - e.score),
+            "all_parts_off": abs(e.residual),
+            "activation": [float(part.embedding.sum()) for part in own],
+            "relevance": [float(part.tokens.sum()) for part in own],
+        }
 
     def table(self, rows: Sequence[Row]) -> list[Row]:
         names = ("score", "matrix", "left_terms", "right_terms", "constant", "matrix_off", "all_parts_off")
         table = means(rows, names)
         for line in table:
             own = [row for row in rows if row["subject"] == line["subject"]]
-            line["correlation"] = correlation(*np.array([(row["matrix"], row["score"]) for row in own], dtype=float).T)
+            sums = np.array([(row["matrix"], row["score"]) for row in own], dtype=float)
+            line["correlation"] = none_if_nan(correlation(*sums.T))
             texts = [pair for row in own for pair in zip(row["activation"], row["relevance"], strict=True)]
-            line["correlation_of_texts"] = correlation(*np.array(texts, dtype=float).T) if texts else None
+            line["correlation_of_texts"] = none_if_nan(correlation(*np.array(texts, dtype=float).T)) if texts else None
         return table
-
-
-def _contributions(judged: Subject, case: Case, encoder: Encoder) -> list[Contributions]:
-    """Of both texts; none where the subject has none, or looks at them in another way."""
-    if not isinstance(judged.method, SecondOrder) or judged.view:
-        return []
-    return judged.method.contributions(encoder, [case.left, case.right], truncate=True, progress=False)
-
-
-def _parts(name: str, e: Explanation, texts: Sequence[Contributions]) -> Row:
-    """The parts of a pair; and of each text the sum of its embedding and of its tokens' contributions, where of one space."""
-    own = [text for text in texts if text.tokens.shape[1] == len(text.embedding)]
-    return {
-        "subject": name,
-        "score": e.score,
-        "matrix": float(e.matrix.sum()),
-        "left_terms": float(e.left_terms.sum()),
-        "right_terms": float(e.right_terms.sum()),
-        "constant": e.constant,
-        "matrix_off": abs(float(e.matrix.sum()) - e.score),
-        "all_parts_off": abs(e.residual),
-        "activation": [float(text.embedding.sum()) for text in own],
-        "relevance": [float(text.tokens.sum()) for text in own],
-    }
 
 
 ABOVE = (1, 2)  # the sums of positive attributions that the Siamese paper looks for, of exact and of other models
@@ -98,11 +103,12 @@ class Balance(Measure):
     """Sums of positive and of negative attributions."""
 
     name: ClassVar[str] = "balance"
-    summary: ClassVar[str] = "sums of positive and of negative attributions"
     headline: ClassVar[str] = "positive"
     higher_is_better: ClassVar[bool | None] = None
 
-    def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:
+    def rows(
+        self, case: Case, found: Mapping[str, Explanation], encoder: Encoder, cache: ContributionCache | None = None
+    ) -> list[Row]:
         return [
             {
                 "subject": name,
@@ -126,12 +132,12 @@ class GroundTruth(Measure):
     """Cosine of the matrix with a known truth, as the BiLRP paper's ACS. Pairs whose truth is empty are left out."""
 
     name: ClassVar[str] = "ground_truth"
-    summary: ClassVar[str] = "cosine with a known truth, such as the noun matches of a model trained to count them"
-    needs: ClassVar[str] = "truth"
     headline: ClassVar[str] = "cosine"
     higher_is_better: ClassVar[bool | None] = True
 
-    def rows(self, case: Case, found: Mapping[str, Explanation], encoder: Encoder) -> list[Row]:
+    def rows(
+        self, case: Case, found: Mapping[str, Explanation], encoder: Encoder, cache: ContributionCache | None = None
+    ) -> list[Row]:
         if case.truth is None:
             raise BadInput(
                 "The ground_truth measure needs a truth. Give a truth-*.jsonl that `whyalike train nouns` wrote."

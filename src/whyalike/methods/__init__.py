@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from whyalike.methods.baselines import Random, TokenEmbeddings
+from whyalike.methods.baselines import ContextualCosine, Random, TokenEmbeddings
 from whyalike.methods.bilrp import BiLRP
 from whyalike.methods.bti import BTI
+from whyalike.methods.exact_match import ExactMatch
 from whyalike.methods.gradients import Gradients, IntegratedGradients
 from whyalike.methods.hessian_product import HessianProduct
 from whyalike.methods.integrated_jacobians import IntegratedJacobians
@@ -22,6 +23,8 @@ METHODS: dict[str, type[Method]] = {
     "gradients": Gradients,
     "integrated_gradients": IntegratedGradients,
     "tfidf_vectors": TfidfVectors,
+    "contextual_cosine": ContextualCosine,
+    "exact_match": ExactMatch,
     "random": Random,
 }
 
@@ -29,6 +32,8 @@ __all__ = [
     "BTI",
     "METHODS",
     "BiLRP",
+    "ContextualCosine",
+    "ExactMatch",
     "Gradients",
     "HessianProduct",
     "IntegratedGradients",

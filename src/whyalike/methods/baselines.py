@@ -1,4 +1,4 @@
-"""Two baselines that make no claim to add up: products of the states themselves, and chance."""
+"""Baselines that make no claim to add up: products of hidden states, their cosines, and random values."""
 
 from __future__ import annotations
 
@@ -13,33 +13,58 @@ from torch import Tensor
 
 from whyalike.encoders.encoder import Batch, Encoder
 from whyalike.errors import BadInput
-from whyalike.methods.second_order import Cut, Images, SecondOrder, Totals, totals_by_images
+from whyalike.methods.second_order import BatchContributions, BatchUnits, SecondOrder, Totals, totals_from_contributions
 from whyalike.methods.tangents import states_at
+from whyalike.results.records import Cells
+from whyalike.results.sides import Unit
 
 
 @dataclass(frozen=True, slots=True)
 class TokenEmbeddings(SecondOrder):
-    """``c_i`` is the hidden state of token i itself, so the matrix holds products of states (BiLRP paper, baseline (i)).
-
-    With ``normalize`` a unit's state has length 1, and the matrix ranks pairs by contextual cosine, as BERTScore compares
-    them (divided by ``Z`` like every matrix).
-    """
+    """``c_i`` is the hidden state of token i itself, so the matrix holds products of states (BiLRP paper, baseline (i))."""
 
     name: ClassVar[str] = "token_embeddings"
     summary: ClassVar[str] = "products of the hidden states themselves; no claim to add up"
     paper: ClassVar[str] = "Vasileiou & Eberle 2024, baseline"
     adds_up: ClassVar[bool] = False
     layer: int | None = 0
-    normalize: bool = False
 
-    def images(self, encoder: Encoder, batch: Batch, cut: Cut, budget: int) -> Images:
+    def batch_contributions(self, encoder: Encoder, batch: Batch, units: BatchUnits, budget: int) -> BatchContributions:
         states, embedding = states_at(encoder, batch, self.layer_in(encoder))
-        units = torch.einsum("ubt,bth->ubh", cut.masks, states.hidden)
-        units = torch.nn.functional.normalize(units, dim=-1) if self.normalize else units
-        return Images(units, embedding, states.middle, [{} for _ in batch.readings])
+        vectors = torch.einsum("ubt,bth->ubh", units.masks, states.hidden)
+        return BatchContributions(vectors, embedding, states.middle)
 
     def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
-        return totals_by_images(self, encoder, batch, towards, budget)
+        return totals_from_contributions(self, encoder, batch, towards, budget)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextualCosine(SecondOrder):
+    """``c_i`` is the hidden state of word i, scaled to length 1: the matrix ranks pairs by cosine, as BERTScore does.
+
+    Values are divided by ``Z`` like those of every method.
+    """
+
+    name: ClassVar[str] = "contextual_cosine"
+    summary: ClassVar[str] = "cosines of hidden states, as in BERTScore; needs a layer; no claim to add up"
+    paper: ClassVar[str] = "baseline"
+    adds_up: ClassVar[bool] = False
+    unit: ClassVar[Unit] = "word"
+    cells: ClassVar[Cells] = "means"
+    layer: int | None = None
+
+    def batch_contributions(self, encoder: Encoder, batch: Batch, units: BatchUnits, budget: int) -> BatchContributions:
+        states, embedding = states_at(encoder, batch, self.layer_in(encoder))
+        vectors = torch.einsum("ubt,bth->ubh", units.masks, states.hidden)
+        return BatchContributions(torch.nn.functional.normalize(vectors, dim=-1), embedding, states.middle)
+
+    def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
+        return totals_from_contributions(self, encoder, batch, towards, budget)
+
+    def check(self, encoder: Encoder) -> None:
+        if self.layer is None:
+            raise BadInput("contextual_cosine compares the states of a layer. Name it, as in contextual_cosine@3.")
+        self.layer_in(encoder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +82,16 @@ class Random(SecondOrder):
         if not isinstance(self.seed, int) or self.seed < 0:
             raise BadInput(f"A seed should be a whole number from 0 on; got {self.seed!r}.")
 
-    def images(self, encoder: Encoder, batch: Batch, cut: Cut, budget: int) -> Images:
+    def batch_contributions(self, encoder: Encoder, batch: Batch, units: BatchUnits, budget: int) -> BatchContributions:
         states, embedding = states_at(encoder, batch, self.layer_in(encoder))
         drawn = [self._draw(reading.prompt + reading.side.text, batch.length, encoder) for reading in batch.readings]
         tokens = torch.as_tensor(np.stack(drawn), dtype=embedding.dtype, device=embedding.device)
         tokens = tokens * (embedding.norm(dim=-1) / (batch.length * embedding.shape[-1]) ** 0.5)[:, None, None]
-        units = torch.einsum("ubt,btd->ubd", cut.masks, tokens)
-        return Images(units, embedding, states.middle, [{} for _ in batch.readings])
+        vectors = torch.einsum("ubt,btd->ubd", units.masks, tokens)
+        return BatchContributions(vectors, embedding, states.middle)
 
     def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
-        return totals_by_images(self, encoder, batch, towards, budget)
+        return totals_from_contributions(self, encoder, batch, towards, budget)
 
     def _draw(self, text: str, tokens: int, encoder: Encoder) -> Float[np.ndarray, "tokens dim"]:
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

@@ -13,12 +13,12 @@ from whyalike.encoders.encoder import Batch, Encoder
 from whyalike.encoders.gates import Biases
 from whyalike.errors import unknown
 from whyalike.methods.default_layer import LayerChoice, choose_layer
-from whyalike.methods.second_order import Cut, Images, Pulled, Pulling, Totals
-from whyalike.methods.tangents import frozen_images, pull_products, states_at
+from whyalike.methods.second_order import BatchContributions, BatchProducts, BatchUnits, PullingMethod, Totals
+from whyalike.methods.tangents import frozen_contributions, pull_products, states_at
 
 
 @dataclass(frozen=True, slots=True)
-class BiLRP(Pulling):
+class BiLRP(PullingMethod):
     """``c_i = J_frozen(x) · x_i``. The frozen network is linear and equals the model at ``x``, so ``Σ c_i = e``.
 
     Differs from the paper: each unit takes its share of every bias, ``⟨z_i, z⟩/‖z‖²`` of the ``z`` that the bias is added to.
@@ -41,7 +41,7 @@ class BiLRP(Pulling):
     def layer_in(self, encoder: Encoder) -> int:
         return encoder.check_layer(self.layer) if self.layer is not None else self._choice(encoder).layer
 
-    def chosen(self, encoder: Encoder) -> dict[str, Any]:
+    def choices(self, encoder: Encoder) -> dict[str, Any]:
         if self.layer is not None:
             return {}
         return {"layer": self.layer_in(encoder), "layer_chosen": self._choice(encoder).reason}
@@ -50,21 +50,26 @@ class BiLRP(Pulling):
         """Also where biases are apart: it is the same model, and the two are then read at one layer."""
         return choose_layer(encoder, lambda layer: BiLRP(layer=layer))
 
-    def images(self, encoder: Encoder, batch: Batch, cut: Cut, budget: int) -> Images:
+    def batch_contributions(self, encoder: Encoder, batch: Batch, units: BatchUnits, budget: int) -> BatchContributions:
         layer = self.layer_in(encoder)
-        units, embedding, middle = frozen_images(encoder, batch, layer, cut.masks, budget, self.biases)
-        return Images(units, embedding, middle, [{} for _ in batch.readings])
+        vectors, embedding, middle = frozen_contributions(encoder, batch, layer, units.masks, budget, self.biases)
+        return BatchContributions(vectors, embedding, middle)
 
-    def pull(
-        self, encoder: Encoder, batch: Batch, cut: Cut, towards: Float[Tensor, "vectors batch dim"], budget: int
-    ) -> Pulled:
+    def batch_products(
+        self,
+        encoder: Encoder,
+        batch: Batch,
+        units: BatchUnits,
+        towards: Float[Tensor, "vectors batch dim"],
+        budget: int,
+    ) -> BatchProducts:
         layer = self.layer_in(encoder)
         states, embedding = states_at(encoder, batch, layer)
         wiring = encoder.wiring(layer, self.biases)
-        values, _ = pull_products(states, states.hidden, towards, cut.masks, budget, frozen=wiring)
-        return Pulled(values, embedding, states.middle)
+        values, _ = pull_products(states, states.hidden, towards, units.masks, budget, frozen=wiring)
+        return BatchProducts(values, embedding, states.middle)
 
     def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
         every = torch.eye(batch.length, dtype=towards.dtype, device=towards.device)[:, None]
-        pulled = self.pull(encoder, batch, Cut([], every), towards[None, None], budget)
-        return Totals(pulled.values[0, :, 0], pulled.embedding[0], {})
+        pulled = self.batch_products(encoder, batch, BatchUnits([], every), towards[None, None], budget)
+        return Totals(pulled.values[0, :, 0], pulled.embedding[0])

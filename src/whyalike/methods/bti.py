@@ -8,8 +8,16 @@ from typing import ClassVar, Literal, get_args
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.tokens import Reading
 from whyalike.errors import unknown
-from whyalike.methods.first_order import Combine, FirstOrder, Look
-from whyalike.methods.saliency import Gradient, Pooling, Seen, Site, check_gradient_method, look_at, look_by_gradients
+from whyalike.methods.first_order import Combine, FirstOrder, TextSaliency
+from whyalike.methods.saliency import (
+    Gradient,
+    Pooling,
+    Site,
+    TextPass,
+    check_gradient_method,
+    saliency_from_gradients,
+    text_saliency,
+)
 
 From = Literal["product", "activations", "gradients"]
 
@@ -35,15 +43,17 @@ class BTI(FirstOrder):
     top_k: int | None = 2
     pooling: Pooling = "words"
 
-    def look(self, encoder: Encoder, left: Reading, right: Reading, budget: int) -> tuple[float, tuple[Look, Look]]:
-        return look_by_gradients(encoder, (left, right), self.layer, self.pooling, self._look)
+    def text_saliencies(
+        self, encoder: Encoder, left: Reading, right: Reading, budget: int
+    ) -> tuple[float, tuple[TextSaliency, TextSaliency]]:
+        return saliency_from_gradients(encoder, (left, right), self.layer, self.pooling, self._saliency)
 
-    def _look(self, seen: Seen, gradient: Gradient) -> Look:
-        activation, slope = seen.states[0].to(gradient.at_tokens.dtype), gradient.at_tokens
+    def _saliency(self, text: TextPass, gradient: Gradient) -> TextSaliency:
+        activation, slope = text.states[0].to(gradient.at_tokens.dtype), gradient.at_tokens
         if self.saliency == "activations":
-            return look_at(seen, activation.relu().sum(-1), {})
+            return text_saliency(text, activation.relu().sum(-1))
         values = activation * slope if self.saliency == "product" else slope
-        return look_at(seen, values.relu().sum(-1), gradient.measured)  # Eq. (4)
+        return text_saliency(text, values.relu().sum(-1), gradient.measured)  # Eq. (4)
 
     def check(self, encoder: Encoder) -> None:
         check_gradient_method(self, encoder, self.layer, self.pooling)

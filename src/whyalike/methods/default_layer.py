@@ -20,12 +20,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from whyalike.cache import cache_folder
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import WhyalikeError
 from whyalike.methods.second_order import SecondOrder
-from whyalike.untrusted import Fields, parse_json, read_text
-from whyalike.whole_files import write_text
+from whyalike.storage.cache import cache_folder
+from whyalike.storage.reading import Fields, parse_json, read_text
+from whyalike.storage.writing import write_text
 
 MOST = 2.0
 PAIRS = (
@@ -36,7 +36,7 @@ PAIRS = (
     ("How do I reset my password?", "Steps to recover access to an account"),
     ("The cat sleeps on the warm stove.", "A dog barks at the cat."),
     ("Prices rose faster than wages this year.", "This year pay did not keep up with inflation."),
-    ("Fry the chopped onions in butter.", "Cut the onions and fry them slowly."),
+    ("Fry the chopped onions in butter.", "BatchUnits the onions and fry them slowly."),
 )
 
 

@@ -7,8 +7,8 @@ Algorithm 1 of Malkiel et al. 2022: words from tokens, matches both ways, scores
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal, final, get_args
+from dataclasses import dataclass
+from typing import Literal, final, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -16,22 +16,23 @@ from jaxtyping import Float, Int
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.tokens import Reading
 from whyalike.errors import BadInput, UnsupportedModel, unknown
-from whyalike.explanation import Explanation, Measured
-from whyalike.matching import Match, Matching
-from whyalike.methods.method import Method
-from whyalike.sides import Side, Unit, group
+from whyalike.methods.method import PairMethod
+from whyalike.results.explanation import Explanation
+from whyalike.results.matching import Match, Matching
+from whyalike.results.records import NOTHING_MEASURED, Measured
+from whyalike.results.sides import Side, group
 
 Combine = Literal["mean", "max", "sum"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Look:
+class TextSaliency:
     """One text as a first-order method sees it."""
 
     saliency: Float[np.ndarray, "tokens"]
     vectors: Float[np.ndarray, "tokens space"]
     embedding: Float[np.ndarray, "dim"]  # the model's own
-    measured: Measured = field(default_factory=dict)
+    measured: Measured = NOTHING_MEASURED
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,27 +45,27 @@ class Words:
     own: Int[np.ndarray, "own"]
 
 
-class FirstOrder(Method):
+class FirstOrder(PairMethod):
     """A method that gives the words of a *pair* their saliency, and matches them."""
 
-    adds_up: ClassVar[bool] = False
-    unit: ClassVar[Unit] = "word"
     combine_vectors: Combine  # the paper's φ: a word's vector from those of its tokens
     combine_saliency: Combine  # the paper's ψ
     top_k: int | None  # how many clusters make the explanation; None: all
 
     @abstractmethod
-    def look(self, encoder: Encoder, left: Reading, right: Reading, budget: int) -> tuple[float, tuple[Look, Look]]:
+    def text_saliencies(
+        self, encoder: Encoder, left: Reading, right: Reading, budget: int
+    ) -> tuple[float, tuple[TextSaliency, TextSaliency]]:
         """The similarity that was looked at, and both sides."""
 
     @final
     def explain(self, encoder: Encoder, left: Reading, right: Reading, budget: int) -> Explanation:
         """The pair's explanation in words: the score of each match in the top clusters, nothing elsewhere."""
         record = self.record(encoder)
-        similarity, looks = self.look(encoder, left, right, budget)
+        similarity, texts = self.text_saliencies(encoder, left, right, budget)
         words = [
-            words_of(reading.side, look, self.combine_vectors, self.combine_saliency)
-            for reading, look in zip((left, right), looks, strict=True)
+            words_of(reading.side, text, self.combine_vectors, self.combine_saliency)
+            for reading, text in zip((left, right), texts, strict=True)
         ]
         matching = match_words(words[0], words[1], self.top_k, similarity)
         matrix = np.zeros((len(words[0].side), len(words[1].side)))
@@ -77,10 +78,10 @@ class FirstOrder(Method):
             left_terms=np.zeros(len(matrix)),
             right_terms=np.zeros(matrix.shape[1]),
             constant=0.0,
-            score=encoder.record.score(looks[0].embedding, looks[1].embedding),
+            score=encoder.record.score(texts[0].embedding, texts[1].embedding),
             method=record,
             model=encoder.record,
-            measured={"left": looks[0].measured, "right": looks[1].measured},
+            measured={"left": texts[0].measured, "right": texts[1].measured},
             matching=matching,
         )
 
@@ -113,12 +114,12 @@ def min_max(values: Float[np.ndarray, "tokens"], own: np.ndarray) -> Float[np.nd
     return scaled
 
 
-def words_of(side: Side, look: Look, combine_vectors: Combine, combine_saliency: Combine) -> Words:
+def words_of(side: Side, text: TextSaliency, combine_vectors: Combine, combine_saliency: Combine) -> Words:
     """WordPiece⁻¹, lines 3–4: tokens to words, by character offsets."""
     words, labels = group(side, "word")
     members = [np.flatnonzero(labels == number) for number in range(len(words))]
-    saliency = [getattr(look.saliency[tokens], combine_saliency)() for tokens in members]
-    vectors = [getattr(look.vectors[tokens], combine_vectors)(0) for tokens in members]
+    saliency = [getattr(text.saliency[tokens], combine_saliency)() for tokens in members]
+    vectors = [getattr(text.vectors[tokens], combine_vectors)(0) for tokens in members]
     table = np.stack(vectors).astype(np.float64)
     own = np.flatnonzero([kind == "text" and row.any() for kind, row in zip(words.kinds, table, strict=True)])
     return Words(words, np.array(saliency), table, own)

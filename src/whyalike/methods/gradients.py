@@ -12,20 +12,21 @@ from jaxtyping import Float
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.tokens import Reading
 from whyalike.errors import BadInput
-from whyalike.methods.first_order import Combine, FirstOrder, Look
+from whyalike.methods.first_order import Combine, FirstOrder, TextSaliency
 from whyalike.methods.quadrature import cheapest_rule
 from whyalike.methods.saliency import (
     Gradient,
     Pooling,
-    Seen,
     Site,
+    TextPass,
     check_gradient_method,
-    look_at,
-    look_by_gradients,
-    see,
+    run_text,
+    saliency_from_gradients,
     similarity,
+    text_saliency,
 )
 from whyalike.methods.tangents import rows_at_once
+from whyalike.results.records import Measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +42,13 @@ class Gradients(FirstOrder):
     top_k: int | None = 2
     pooling: Pooling = "words"
 
-    def look(self, encoder: Encoder, left: Reading, right: Reading, budget: int) -> tuple[float, tuple[Look, Look]]:
-        def look(seen: Seen, gradient: Gradient) -> Look:
-            return look_at(seen, gradient.at_tokens.norm(dim=-1), gradient.measured)
+    def text_saliencies(
+        self, encoder: Encoder, left: Reading, right: Reading, budget: int
+    ) -> tuple[float, tuple[TextSaliency, TextSaliency]]:
+        def saliency(text: TextPass, gradient: Gradient) -> TextSaliency:
+            return text_saliency(text, gradient.at_tokens.norm(dim=-1), gradient.measured)
 
-        return look_by_gradients(encoder, (left, right), self.layer, self.pooling, look)
+        return saliency_from_gradients(encoder, (left, right), self.layer, self.pooling, saliency)
 
     def check(self, encoder: Encoder) -> None:
         check_gradient_method(self, encoder, self.layer, self.pooling)
@@ -71,19 +74,21 @@ class IntegratedGradients(FirstOrder):
     tolerance: float = 0.05
     max_steps: int = 300
 
-    def look(self, encoder: Encoder, left: Reading, right: Reading, budget: int) -> tuple[float, tuple[Look, Look]]:
-        pair = [see(encoder, reading, self.layer, self.pooling).without_graph() for reading in (left, right)]
-        features = [seen.feature for seen in pair]
+    def text_saliencies(
+        self, encoder: Encoder, left: Reading, right: Reading, budget: int
+    ) -> tuple[float, tuple[TextSaliency, TextSaliency]]:
+        pair = [run_text(encoder, reading, self.layer, self.pooling).without_graph() for reading in (left, right)]
+        features = [text.feature for text in pair]
         score = similarity(features[0], features[1], encoder.record.similarity)
         first = self._integrate(pair[0], features[1], budget)
         second = self._integrate(pair[1], features[0], budget)
         return float(score), (first, second)
 
-    def _integrate(self, seen: Seen, other: Float[torch.Tensor, "1 dim"], budget: int) -> Look:
-        path = PathFromZero(seen, other, budget, {})
+    def _integrate(self, text: TextPass, other: Float[torch.Tensor, "1 dim"], budget: int) -> TextSaliency:
+        path = PathFromZero(text, other, budget, {})
         rule = cheapest_rule(path.speed, path.value, self.tolerance, self.max_steps)
         total = torch.as_tensor(rule.weights @ path.at_tokens(rule.nodes))
-        return look_at(seen, total, {"steps": len(rule.nodes), "rule": rule.name, "error": rule.error})
+        return text_saliency(text, total, Measured(steps=len(rule.nodes), rule=rule.name, error=rule.error))
 
     def check(self, encoder: Encoder) -> None:
         check_gradient_method(self, encoder, self.layer, self.pooling)
@@ -98,7 +103,7 @@ class IntegratedGradients(FirstOrder):
 class PathFromZero:
     """The straight line from zero to a text's states, and the similarity with a fixed other text along it."""
 
-    seen: Seen
+    text: TextPass
     other: Float[torch.Tensor, "1 dim"]
     budget: int
     known: dict[float, Float[np.ndarray, "tokens"]]  # gradients found so far: looking for a rule finds most of them
@@ -117,17 +122,17 @@ class PathFromZero:
             with torch.enable_grad():
                 points = self._points(some).requires_grad_()
                 (gradient,) = torch.autograd.grad(self._similarity(points).sum(), points)
-            rows = (gradient.cpu().double() * self.seen.states.cpu().double()).sum(-1).numpy()
+            rows = (gradient.cpu().double() * self.text.states.cpu().double()).sum(-1).numpy()
             self.known.update(zip(some.tolist(), rows, strict=True))
         return np.stack([self.known[node] for node in nodes.tolist()])
 
     def _points(self, nodes: Float[np.ndarray, "steps"]) -> Float[torch.Tensor, "steps tokens width"]:
-        states = self.seen.states
+        states = self.text.states
         return torch.as_tensor(nodes, dtype=states.dtype, device=states.device)[:, None, None] * states
 
     def _similarity(self, points: Float[torch.Tensor, "steps tokens width"]) -> Float[torch.Tensor, "steps"]:
-        return similarity(self.seen.again(points), self.other, self.seen.encoder.record.similarity)
+        return similarity(self.text.again(points), self.other, self.text.encoder.record.similarity)
 
     def _split(self, nodes: Float[np.ndarray, "steps"]) -> list[Float[np.ndarray, "some"]]:
-        size = rows_at_once(self.seen.encoder, self.seen.outputs, self.budget)
+        size = rows_at_once(self.text.encoder, self.text.outputs, self.budget)
         return [nodes[start : start + size] for start in range(0, len(nodes), size)]

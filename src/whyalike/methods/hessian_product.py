@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from whyalike.encoders.encoder import Batch, Encoder
-from whyalike.methods.second_order import Cut, Images, SecondOrder, Totals
-from whyalike.methods.tangents import pull_one, states_at, true_images
+from whyalike.methods.second_order import BatchContributions, BatchUnits, SecondOrder, Totals
+from whyalike.methods.tangents import jacobian_products, pull_one, states_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,12 @@ class HessianProduct(SecondOrder):
     adds_up: ClassVar[bool] = True
     layer: int | None = 0
 
-    def images(self, encoder: Encoder, batch: Batch, cut: Cut, budget: int) -> Images:
+    def batch_contributions(self, encoder: Encoder, batch: Batch, units: BatchUnits, budget: int) -> BatchContributions:
         states, embedding = states_at(encoder, batch, self.layer_in(encoder))
-        units = true_images(states, states.hidden, states.hidden, cut.masks, budget)
-        return Images(units, embedding, states.middle, [{} for _ in batch.readings])
+        vectors = jacobian_products(states, states.hidden, states.hidden, units.masks, budget)
+        return BatchContributions(vectors, embedding, states.middle)
 
     def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
         states, embedding = states_at(encoder, batch, self.layer_in(encoder))
         gradient = pull_one(states, states.hidden, towards[None])
-        return Totals((gradient * states.hidden).sum(-1)[0], embedding[0], {})
+        return Totals((gradient * states.hidden).sum(-1)[0], embedding[0])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -17,11 +19,19 @@ from whyalike.encoders.references import Positions, Reference, reference_states
 from whyalike.encoders.tokens import Reading
 from whyalike.encoders.twin import tile
 from whyalike.errors import BadInput, unknown
-from whyalike.explanation import Measured
 from whyalike.methods.null_reference import null_states
 from whyalike.methods.quadrature import RULES, Rule, cheapest_rule, first_edges, fixed_rule, on_panels
-from whyalike.methods.second_order import Cut, Images, SecondOrder, Totals
-from whyalike.methods.tangents import GIBIBYTE, States, pull_one, push_directions, rows_at_once, states_at, true_images
+from whyalike.methods.second_order import BatchContributions, BatchUnits, SecondOrder, Totals
+from whyalike.methods.tangents import (
+    GIBIBYTE,
+    States,
+    jacobian_products,
+    pull_one,
+    push_directions,
+    rows_at_once,
+    states_at,
+)
+from whyalike.results.records import Measured
 
 STEPS_TOGETHER = 32
 SHORT = 2e-4  # a panel in which float32 has few thousand points or less
@@ -77,33 +87,36 @@ class IntegratedJacobians(SecondOrder):
                 f"got {self.tolerance!r}, {self.steps!r} and {self.max_steps!r}."
             )
 
-    def images(self, encoder: Encoder, batch: Batch, cut: Cut, budget: int) -> Images:
+    def batch_contributions(self, encoder: Encoder, batch: Batch, units: BatchUnits, budget: int) -> BatchContributions:
         paths, embedding = self.paths(encoder, batch, budget)
-        units = torch.zeros(
-            len(cut.masks), len(paths), embedding.shape[-1], dtype=embedding.dtype, device=embedding.device
+        vectors = torch.zeros(
+            len(units.masks), len(paths), embedding.shape[-1], dtype=embedding.dtype, device=embedding.device
         )
         measured = []
         for row, whole in enumerate(paths):
             legs, found = self.legs_of(whole)
-            masks = cut.masks[:, row]
+            masks = units.masks[:, row]
             moving = masks @ whole.change[0].abs().sum(-1) > 0  # a special token is its own reference
             for path, rule in legs:
                 if moving.any():
-                    units[moving, row] += path.integrate(rule, masks[moving].to(path.start.dtype)).to(units.dtype)
+                    vectors[moving, row] += path.integrate(rule, masks[moving].to(path.start.dtype)).to(vectors.dtype)
             if self.reference == "null":
                 size = float(np.linalg.norm(whole.value(np.zeros(1))) / embedding[row].double().norm().clamp_min(1e-12))
-                found = found | {"reference_size": size}
+                found = replace(found, reference_size=size)
             measured.append(found)
-        return Images(units, embedding, torch.cat([path.states.middle for path in paths]), measured)
+        return BatchContributions(vectors, embedding, torch.cat([path.states.middle for path in paths]), measured)
 
     def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
         (whole,), embedding = self.paths(encoder, batch, budget)
         legs, measured = self.legs_of(whole)
         return Totals(pull_along(legs, towards), embedding[0], measured)
 
+    def compared(self, embedding: Float[Tensor, "dim"]) -> Float[Tensor, "dim"]:
+        return torch.nn.functional.normalize(embedding, dim=-1) if self.normalize == "path" else embedding
+
     def paths(
         self, encoder: Encoder, batch: Batch, budget: int = GIBIBYTE
-    ) -> tuple[list[Path], Float[Tensor, "batch dim"]]:
+    ) -> tuple[list[IntegrationPath], Float[Tensor, "batch dim"]]:
         """The way from reference to text, for each text of a batch, and the embeddings."""
         if self.normalize == "path" and encoder.record.similarity == "dot":
             raise BadInput("normalize='path' differentiates a cosine; this encoder compares by dot. Use 'endpoint'.")
@@ -115,10 +128,11 @@ class IntegratedJacobians(SecondOrder):
                 start
             )  # the same for all of one length
         return [
-            Path(_one(states, row), start[row : row + 1], batch.readings[row], budget) for row in range(len(start))
+            IntegrationPath(_one(states, row), start[row : row + 1], batch.readings[row], budget)
+            for row in range(len(start))
         ], embedding
 
-    def legs_of(self, path: Path) -> tuple[list[tuple[Path, Rule]], Measured]:
+    def legs_of(self, path: IntegrationPath) -> tuple[list[tuple[IntegrationPath, Rule]], Measured]:
         """The nodes to integrate with, each leg on a path of its own precision, and what they reach.
 
         Costs one direction per node tried, not one per token. A path with near-jumps (layer 0 of MPNet) can be steeper than
@@ -139,10 +153,10 @@ class IntegratedJacobians(SecondOrder):
         if finer.error >= rule.error:
             return [(path, rule)], _measured(rule)
         in_double = sum(len(rule.nodes) for path, rule in steep.legs(finer) if path is steep.fine)
-        return steep.legs(finer), _measured(finer) | {"steps_in_float64": in_double}
+        return steep.legs(finer), replace(_measured(finer), steps_in_float64=in_double)
 
-    def _in_double(self, path: Path) -> Path:
-        double = path.states.encoder.in_double()
+    def _in_double(self, path: IntegrationPath) -> IntegrationPath:
+        double = double_precision(path.states.encoder)
         (batch,) = double.batches([path.reading], 1)
         known = replace(self, reference="pad") if self.reference == "null" else self
         (finer,), _ = known.paths(double, batch, path.budget)
@@ -154,8 +168,8 @@ class IntegratedJacobians(SecondOrder):
 class SteepPath:
     """A path in float32, and the same in float64 for the pieces too short for float32 to tell their points apart."""
 
-    coarse: Path
-    fine: Path
+    coarse: IntegrationPath
+    fine: IntegrationPath
     edges: Float[np.ndarray, "panels_and_one"]  # of the panels found in float32
     short: float
 
@@ -165,7 +179,7 @@ class SteepPath:
     def value(self, nodes: Float[np.ndarray, "steps"]) -> Float[np.ndarray, "steps dim"]:
         return self._each(nodes, self.coarse.value, self.fine.value)
 
-    def legs(self, rule: Rule) -> list[tuple[Path, Rule]]:
+    def legs(self, rule: Rule) -> list[tuple[IntegrationPath, Rule]]:
         steep = self._steep(rule.nodes)
         return [
             (path, replace(rule, nodes=rule.nodes[mine], weights=rule.weights[mine]))
@@ -196,7 +210,7 @@ class SteepPath:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Path:
+class IntegrationPath:
     """The straight line from one text's reference to its states."""
 
     states: States
@@ -245,8 +259,8 @@ class Path:
             states = self.at(nodes)
             rows = len(nodes)
             change, units = self.change.expand(rows, -1, -1), masks[:, None].expand(-1, rows, -1)
-            images = true_images(states, states.hidden, change, units, self.budget)
-            total = total + torch.einsum("s,usd->ud", weights, images)
+            vectors = jacobian_products(states, states.hidden, change, units, self.budget)
+            total = total + torch.einsum("s,usd->ud", weights, vectors)
         return total
 
     def pieces(self, rule: Rule) -> Iterator[tuple[Float[np.ndarray, "some"], Float[Tensor, "some"]]]:
@@ -259,7 +273,7 @@ class Path:
         return [nodes[start : start + size] for start in range(0, len(nodes), size)]
 
 
-def pull_along(legs: list[tuple[Path, Rule]], towards: Float[Tensor, "dim"]) -> Float[Tensor, "tokens"]:
+def pull_along(legs: list[tuple[IntegrationPath, Rule]], towards: Float[Tensor, "dim"]) -> Float[Tensor, "tokens"]:
     """``⟨c_i, towards⟩`` of every token, by one backward pass per node."""
     total = torch.zeros_like(legs[0][0].start[0, :, 0])
     for path, rule in legs:
@@ -284,5 +298,17 @@ def _one(states: States, row: int) -> States:
     )
 
 
+_DOUBLES: WeakKeyDictionary[Encoder, Encoder] = WeakKeyDictionary()
+_DOUBLES_LOCK = threading.Lock()
+
+
+def double_precision(encoder: Encoder) -> Encoder:
+    """The same model with its weights in float64, for what float32 cannot resolve. Made once per encoder."""
+    with _DOUBLES_LOCK:
+        if encoder not in _DOUBLES:
+            _DOUBLES[encoder] = encoder.copy_in_float64()
+        return _DOUBLES[encoder]
+
+
 def _measured(rule: Rule) -> Measured:
-    return {"steps": len(rule.nodes), "rule": rule.name, "error": rule.error}
+    return Measured(steps=len(rule.nodes), rule=rule.name, error=rule.error)

@@ -2,59 +2,164 @@
 
 from __future__ import annotations
 
-import ast
 from abc import ABC, abstractmethod
-from dataclasses import fields
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, final
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from tqdm import tqdm
 
 from whyalike.encoders.encoder import Encoder
-from whyalike.explanation import MethodRecord
-from whyalike.sides import Unit
+from whyalike.encoders.tokens import Reading
+from whyalike.errors import BadInput
+from whyalike.methods.cache import ContributionCache
+from whyalike.methods.tangents import GIBIBYTE
+from whyalike.results.contributions import Contributions
+from whyalike.results.explanation import Explanation
+from whyalike.results.one_sided import OneSided
+from whyalike.results.records import Cells, MethodRecord
+from whyalike.results.sides import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How pairs are to be explained, whatever the method."""
+
+    unit: Unit = "token"
+    prompts: tuple[str | None, str | None] = (None, None)  # names of the model's prompts, per side
+    truncate: bool = False
+    aligned: bool = False
+    budget: int = GIBIBYTE  # bytes of intermediate results
+    progress: bool = False
+    total: int | None = None  # number of pairs, for the progress bar
 
 
 class Method(ABC):
-    """Parameters are fields, data comes in the call, and a call leaves no trace."""
+    """Parameters are fields. Data comes in the call. A call changes nothing."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
     paper: ClassVar[str]
     adds_up: ClassVar[bool]
-    unit: ClassVar[Unit] = "token"  # the finest unit it can speak of
+    unit: ClassVar[Unit] = "token"  # the finest unit it can give
+    cells: ClassVar[Cells] = "sums"  # how cells of tokens become cells of words
 
     @final
     def record(self, encoder: Encoder) -> MethodRecord:
+        """The method as it is written into results for this encoder."""
         self.check(encoder)
         parameters = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}  # type: ignore[arg-type]
-        return MethodRecord(self.name, parameters | self.chosen(encoder), self.adds_up)
+        return MethodRecord(self.name, parameters | self.choices(encoder), self.adds_up, self.cells)
 
-    def chosen(self, encoder: Encoder) -> dict[str, Any]:
-        """What the method chose itself for this encoder, and why: written into results in place of its parameters."""
+    def choices(self, encoder: Encoder) -> dict[str, Any]:
+        """Parameters that the method chose itself for this encoder, and why."""
         return {}
 
     @abstractmethod
     def check(self, encoder: Encoder) -> None:
-        """Refuses, before any work is done, what cannot be done with this encoder."""
+        """Raises, before any work is done, if the method cannot be used with this encoder."""
+
+    @abstractmethod
+    def explain_pairs(
+        self,
+        encoder: Encoder,
+        pairs: Iterable[tuple[str, str]],
+        options: Options,
+        cache: ContributionCache | None = None,
+    ) -> Iterator[Explanation]:
+        """One explanation per pair, in order.
+
+        With ``cache``, contributions are taken from it and put into it, in the method's finest unit, so that several calls
+        share them.
+        """
+
+    @abstractmethod
+    def contributions(
+        self,
+        encoder: Encoder,
+        texts: Sequence[str],
+        *,
+        unit: Unit = "token",
+        prompt: str | None = None,
+        truncate: bool = False,
+        budget: int = GIBIBYTE,
+        progress: bool = False,
+    ) -> list[Contributions]:
+        """What each unit of each text adds to its embedding. Raises `BadInput` for methods that only explain pairs."""
+
+    @abstractmethod
+    def explain_against(self, encoder: Encoder, text: str, other: str, options: Options) -> OneSided:
+        """What each unit of one text adds to its score against another. Raises `BadInput` for methods that do not add up."""
+
+
+class PairMethod(Method):
+    """A method that explains a pair directly. A text alone has no contributions."""
+
+    adds_up: ClassVar[bool] = False
+    unit: ClassVar[Unit] = "word"
+
+    @abstractmethod
+    def explain(self, encoder: Encoder, left: Reading, right: Reading, budget: int) -> Explanation:
+        """The explanation of one pair, in the method's finest unit."""
+
+    @final
+    def explain_pairs(
+        self,
+        encoder: Encoder,
+        pairs: Iterable[tuple[str, str]],
+        options: Options,
+        cache: ContributionCache | None = None,
+    ) -> Iterator[Explanation]:
+        if options.aligned:
+            raise BadInput(
+                f"{self.name} matches words by itself, so there is nothing to align. Leave out aligned=True."
+            )
+        return self._each(encoder, pairs, options)
+
+    def _each(self, encoder: Encoder, pairs: Iterable[tuple[str, str]], options: Options) -> Iterator[Explanation]:
+        disable = None if options.progress else True
+        for pair in tqdm(pairs, total=options.total, unit="pair", delay=2, disable=disable, leave=False):
+            left, right = (
+                encoder.read([text], prompt=prompt, truncate=options.truncate)[0]
+                for text, prompt in zip(pair, options.prompts, strict=True)
+            )
+            yield self.explain(encoder, left, right, options.budget).by(options.unit)
+
+    @final
+    def contributions(
+        self,
+        encoder: Encoder,
+        texts: Sequence[str],
+        *,
+        unit: Unit = "token",
+        prompt: str | None = None,
+        truncate: bool = False,
+        budget: int = GIBIBYTE,
+        progress: bool = False,
+    ) -> list[Contributions]:
+        raise BadInput(f"The method {self.name!r} explains pairs: a text alone has no contributions. Use bilrp.")
+
+    @final
+    def explain_against(self, encoder: Encoder, text: str, other: str, options: Options) -> OneSided:
+        raise does_not_add_up(self)
+
+
+def does_not_add_up(method: Method) -> BadInput:
+    return BadInput(f"The method {method.name!r} makes no claim to add up, so one side alone says nothing. Use bilrp.")
 
 
 def _plain(value: Any) -> Any:
-    """A parameter as it is written into results: JSON's own values as they are, others by what they say of themselves."""
+    """A parameter as it is written into results: JSON values as they are, functions by name, others as text."""
+    if callable(value):
+        return getattr(value, "__qualname__", type(value).__qualname__)
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 
-def read_value(text: str) -> Any:
-    """A parameter's value as written: a number, None, True or False where it reads as one, else the text itself."""
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
-
-
 def to_numpy(x: Tensor) -> Float[np.ndarray, "..."]:
-    """Results leave as numpy, in float32 at least."""
+    """Results are numpy, in float32 at least."""
     x = x.detach().cpu()
     return (x.float() if x.dtype in (torch.float16, torch.bfloat16) else x).numpy()

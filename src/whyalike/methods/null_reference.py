@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import torch
 from jaxtyping import Float
@@ -21,21 +22,26 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from whyalike.cache import cache_folder
+from whyalike.encoders.encoder import Encoder
 from whyalike.errors import WhyalikeError
 from whyalike.methods.tangents import States, jacobian_at
-from whyalike.whole_files import whole_file
+from whyalike.storage.cache import cache_folder
+from whyalike.storage.writing import whole_file
 
 TOLERANCE = 1e-4  # of the padding reference's embedding
 MOST_STEPS = 40
 PATIENCE = 5  # steps in a row that gain less than 2 %: there may be no zero nearby
 
 
+_SOLVED: WeakKeyDictionary[Encoder, dict[tuple[int, int, str], Tensor]] = WeakKeyDictionary()
+
+
 def null_states(
     states: States, start: Float[Tensor, "1 tokens hidden"], positions: str
 ) -> Float[Tensor, "1 tokens hidden"]:
     """States near ``start`` whose embedding is (almost) zero; how near is told by embedding them."""
-    kept, key = states.encoder.nulls, (states.layer, start.shape[1], positions)
+    kept = _SOLVED.setdefault(states.encoder, {})
+    key = (states.layer, start.shape[1], positions)
     if key not in kept:
         path = _path(states, start, positions)
         found = _read(path, states, start)

@@ -20,9 +20,9 @@ from whyalike.encoders.lookups import WordLookup
 from whyalike.encoders.tokens import Reading
 from whyalike.encoders.twin import Pass, tile
 from whyalike.errors import unknown
-from whyalike.explanation import Measured
-from whyalike.methods.first_order import FirstOrder, Look, check_matching, min_max
+from whyalike.methods.first_order import FirstOrder, TextSaliency, check_matching, min_max
 from whyalike.methods.method import to_numpy
+from whyalike.results.records import NOTHING_MEASURED, Measured
 
 Site = int | Literal["embeddings"]  # a layer, or token + position embeddings before any normalisation
 Pooling = Literal["words", "model"]
@@ -30,7 +30,7 @@ VANISHING = 32  # a gradient of fewer units in the last place than this is round
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class TextPass:
     """One text in one pass that can be differentiated at a site."""
 
     encoder: Encoder
@@ -52,7 +52,7 @@ class Seen:
         """What stands at the site. Equation (2): token + position embeddings, without the segment's."""
         return self.leaf.detach() if self.positions is None else self.leaf.detach() + self.positions.detach()
 
-    def without_graph(self) -> Seen:
+    def without_graph(self) -> TextPass:
         """The same, with nothing kept to differentiate it by."""
         return replace(self, outputs=self.outputs.detach(), embedding=self.embedding.detach())
 
@@ -83,7 +83,7 @@ class Seen:
         return _at_least_single(outputs[:, own]).sum(1) / max(1, int(own.sum()))
 
 
-def see(encoder: Encoder, reading: Reading, site: Site, pooling: Pooling) -> Seen:
+def run_text(encoder: Encoder, reading: Reading, site: Site, pooling: Pooling) -> TextPass:
     """A pass over one text that can be differentiated at the site."""
     (batch,) = encoder.batches([reading], 1)
     leaves: list[Tensor] = []
@@ -103,12 +103,14 @@ def see(encoder: Encoder, reading: Reading, site: Site, pooling: Pooling) -> See
         else:
             current = Pass(encoder.check_layer(site), leaf=True)
             embedding = encoder.twin.run(batch.features, current)
-            assert current.seen is not None
-            leaves.append(current.seen)
+            assert current.observed is not None
+            leaves.append(current.observed)
     assert current.token_outputs is not None
     if positions is not None and positions.ndim == 2:
         positions = positions[None]
-    return Seen(encoder, batch, site, pooling, leaves[0], positions, current.outputs, current.token_outputs, embedding)
+    return TextPass(
+        encoder, batch, site, pooling, leaves[0], positions, current.outputs, current.token_outputs, embedding
+    )
 
 
 def similarity(
@@ -130,10 +132,10 @@ class Gradient:
 
     @property
     def measured(self) -> Measured:
-        return {} if self.vanishes is None else {"gradient_vanishes": self.vanishes}
+        return Measured(gradient_vanishes=self.vanishes)
 
 
-def gradients(left: Seen, right: Seen) -> tuple[float, Gradient, Gradient]:
+def gradients(left: TextPass, right: TextPass) -> tuple[float, Gradient, Gradient]:
     """The pair's similarity and its gradients, in one backward pass.
 
     Between texts with the same feature vector the cosine is at its maximum: its gradient is zero, and what a computer finds
@@ -160,25 +162,27 @@ def gradients(left: Seen, right: Seen) -> tuple[float, Gradient, Gradient]:
     return float(score.detach()), first, second
 
 
-def look_by_gradients(
+def saliency_from_gradients(
     encoder: Encoder,
     readings: tuple[Reading, Reading],
     site: Site,
     pooling: Pooling,
-    look: Callable[[Seen, Gradient], Look],
-) -> tuple[float, tuple[Look, Look]]:
-    """Both texts seen, the gradients of their similarity taken, and a look at each side with its own."""
-    left, right = (see(encoder, reading, site, pooling) for reading in readings)
+    saliency: Callable[[TextPass, Gradient], TextSaliency],
+) -> tuple[float, tuple[TextSaliency, TextSaliency]]:
+    """Runs both texts, takes the gradients of their similarity, and makes each side's saliency from its own."""
+    left, right = (run_text(encoder, reading, site, pooling) for reading in readings)
     score, first, second = gradients(left, right)
-    return score, (look(left, first), look(right, second))
+    return score, (saliency(left, first), saliency(right, second))
 
 
-def look_at(seen: Seen, saliency: Float[Tensor, "tokens"], measured: Measured) -> Look:
+def text_saliency(
+    text: TextPass, saliency: Float[Tensor, "tokens"], measured: Measured = NOTHING_MEASURED
+) -> TextSaliency:
     """A text with its tokens' saliency scaled to [0, 1], and their contextual vectors."""
-    return Look(
-        saliency=min_max(to_numpy(saliency), own_tokens(seen.reading)),
-        vectors=to_numpy(seen.outputs[0]),
-        embedding=to_numpy(seen.embedding[0]),
+    return TextSaliency(
+        saliency=min_max(to_numpy(saliency), own_tokens(text.reading)),
+        vectors=to_numpy(text.outputs[0]),
+        embedding=to_numpy(text.embedding[0]),
         measured=measured,
     )
 

@@ -3,7 +3,7 @@
 A direction is a change of the hidden states of one unit (token, word, sentence) of one text. Three ways to push n of them
 through an encoder, all linear in the direction:
 
-- `replay_directions`, frozen gates: record the gates once, then run the directions as ordinary rows (no autograd);
+- `frozen_contributions`, frozen gates: record the gates once, then run the directions as ordinary rows (no autograd);
 - `push_directions`, the true Jacobian in forward mode, n directions beside one plain pass;
 - `pull_directions`, reverse mode: one backward pass per embedding dimension, when there are fewer of them.
 
@@ -29,15 +29,15 @@ from torch.func import jvp, vmap
 
 from whyalike.encoders.attention import ExplicitAttention
 from whyalike.encoders.encoder import Batch, Encoder
-from whyalike.encoders.gates import Biases, Detached, Gates, Recorder, Replayer, Wiring
+from whyalike.encoders.frozen import record, record_pooling
+from whyalike.encoders.gates import Biases, Detached, Gates, Wiring
 from whyalike.encoders.twin import Features, Pass, tile
-from whyalike.encoders.wiring import replay
 
 GIBIBYTE = 2**30
 _FORWARD_MODE = threading.Lock()  # torch's forward mode has one level for the whole process
 
 Directions = Float[Tensor, "units batch tokens hidden"]
-Images = Float[Tensor, "units batch dim"]
+UnitVectors = Float[Tensor, "units batch dim"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,10 +66,12 @@ def states_at(
 ) -> tuple[States, Float[Tensor, "batch dim"]]:
     """A plain pass: the states at the layer, and the embedding."""
     embedding, current = encoder.run(batch.features, layer)
-    assert current.seen is not None
+    assert current.observed is not None
     assert current.middle is not None
     embedding = F.normalize(embedding, dim=-1) if normalize else embedding
-    return States(encoder, batch.features, layer, current.seen, current.outputs, current.middle, normalize), embedding
+    return States(
+        encoder, batch.features, layer, current.observed, current.outputs, current.middle, normalize
+    ), embedding
 
 
 def directions_of(
@@ -79,14 +81,14 @@ def directions_of(
     return change * masks[..., None]
 
 
-def frozen_images(
+def frozen_contributions(
     encoder: Encoder,
     batch: Batch,
     layer: int,
     masks: Float[Tensor, "units batch tokens"],
     budget: int,
     biases: Biases = "shared",
-) -> tuple[Images, Float[Tensor, "batch dim"], Float[Tensor, "batch tokens hidden"]]:
+) -> tuple[UnitVectors, Float[Tensor, "batch dim"], Float[Tensor, "batch tokens hidden"]]:
     """``J_frozen · x_unit`` for every unit of every text; and the embeddings and the states in the middle of the model, which
     the recording pass gives anyway.
     """
@@ -94,74 +96,38 @@ def frozen_images(
     if len(masks) > encoder.record.dim:  # a backward pass costs about as much as a replayed row
         states, embedding = states_at(encoder, batch, layer)
         return pull_directions(states, states.hidden, masks, budget, frozen=wiring), embedding, states.middle
-    recorder, current = Recorder(), Pass(layer)
     with torch.inference_mode():
-        gates = Gates(recorder, wiring)
-        current.when_reached = gates.start
-        with gates:
-            embedding = encoder.twin.run(batch.features, current)
-        assert current.middle is not None
-        images = replay_directions(encoder, batch, current, recorder.tape, wiring, masks, budget)
-    return images, embedding, current.middle
+        recording = record(encoder.twin, batch.features, layer, wiring)
+        at_once = rounds_at_once(encoder, recording.hidden, budget)
+        vectors = recording.replay_units(masks, at_once)
+    assert recording.middle is not None
+    return vectors, recording.embedding, recording.middle
 
 
-def replay_directions(
-    encoder: Encoder,
-    batch: Batch,
-    recorded: Pass,
-    tape: list[Tensor],
-    wiring: Wiring,
-    masks: Float[Tensor, "units batch tokens"],
-    budget: int,
-) -> Images:
-    hidden = recorded.seen
-    assert hidden is not None
-    if wiring.constant:  # something adds a constant that is no known bias: what nothing gives is to be taken off
-        masks = torch.cat([masks, torch.zeros_like(masks[:1])])
-    pieces = []
-    for some in masks.split(rounds_at_once(encoder, hidden, budget)):
-        rows = directions_of(hidden, some).flatten(0, 1)
-        current = Pass(recorded.layer, rows, tile(recorded.outputs, len(some), len(hidden)))
-        pieces.append(replay(encoder.twin, batch.features, current, tape, wiring).unflatten(0, (len(some), -1)))
-    images = torch.cat(pieces)
-    return images[:-1] - images[-1] if wiring.constant else images
-
-
-def true_images(
+def jacobian_products(
     states: States,
     points: Float[Tensor, "batch tokens hidden"],
     change: Float[Tensor, "batch tokens hidden"],
     masks: Float[Tensor, "units batch tokens"],
     budget: int,
-) -> Images:
+) -> UnitVectors:
     """``J(point) · change_unit`` for every unit, forward or reverse, whichever is cheaper."""
     if len(masks) > states.encoder.record.dim:
         return pull_directions(states, points, masks, budget, change=change)
     return push_directions(states, points, change, masks, budget)
 
 
-def pooled(
+def pooled_contributions(
     encoder: Encoder,
     features: Features,
     states: Float[Tensor, "batch tokens hidden"],
     masks: Float[Tensor, "units batch tokens"],
     budget: int,
-) -> Images:
-    """What each unit of the pooled states adds to the embedding, the gates after the transformer held."""
-    recorder, pieces = Recorder(), []
-    masks = torch.cat([masks, torch.zeros_like(masks[:1])])  # the last row shows what a bias adds, to be taken off
+) -> UnitVectors:
+    """What each unit of the states that are pooled adds to the embedding, the gates after the transformer held."""
     with torch.no_grad():
-        with Gates(recorder, Wiring()) as gates:
-            gates.start()
-            encoder.twin.pool(features, states)
-        for some in masks.split(rounds_at_once(encoder, states, budget)):
-            with Gates(Replayer(recorder.tape), Wiring()) as gates:
-                gates.start()
-                rows = directions_of(states, some).flatten(0, 1)
-                images = encoder.twin.pool(tile(dict(features), len(some), len(states)), rows)
-            pieces.append(images.unflatten(0, (len(some), -1)))
-    images = torch.cat(pieces)
-    return images[:-1] - images[-1]
+        recording = record_pooling(encoder.twin, features, states)
+        return recording.replay_units(masks, rounds_at_once(encoder, states, budget))
 
 
 def push_directions(
@@ -170,7 +136,7 @@ def push_directions(
     change: Float[Tensor, "batch tokens hidden"],
     masks: Float[Tensor, "units batch tokens"],
     budget: int,
-) -> Images:
+) -> UnitVectors:
     """``J(point) · direction`` in forward mode: the points are run once, all their directions beside them."""
 
     def embed(hidden: Tensor) -> Tensor:
@@ -211,7 +177,7 @@ def pull_directions(
     *,
     change: Float[Tensor, "batch tokens hidden"] | None = None,
     frozen: Wiring | None = None,
-) -> Images:
+) -> UnitVectors:
     """The same images by one backward pass per embedding dimension: cheaper where dimensions are few and units many."""
     size = states.encoder.record.dim
     every = torch.eye(size, dtype=points.dtype, device=points.device)[:, None].expand(size, len(points), size)

@@ -13,13 +13,15 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
+from whyalike.data.word_vectors import Vector, WordVectors, load_word_vectors
 from whyalike.encoders.encoder import Encoder
-from whyalike.encoders.tokens import Reading, word_spans
+from whyalike.encoders.tokens import Reading
 from whyalike.errors import BadInput
-from whyalike.methods.first_order import Combine, FirstOrder, Look, check_matching
+from whyalike.language.words import word_spans
+from whyalike.methods.first_order import Combine, FirstOrder, TextSaliency, check_matching
 from whyalike.methods.method import to_numpy
-from whyalike.sides import Side, group
-from whyalike.word_vectors import Vector, WordVectors, load_word_vectors
+from whyalike.results.records import Measured
+from whyalike.results.sides import Side, group
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,11 +85,13 @@ class TfidfVectors(FirstOrder):
         found = vectors if isinstance(vectors, WordVectors) else load_word_vectors(vectors)
         return cls(corpus=Frequencies.of(corpus), vectors=found, top_k=top_k)
 
-    def look(self, encoder: Encoder, left: Reading, right: Reading, budget: int) -> tuple[float, tuple[Look, Look]]:
-        first, second = (self._look(encoder, reading) for reading in (left, right))
+    def text_saliencies(
+        self, encoder: Encoder, left: Reading, right: Reading, budget: int
+    ) -> tuple[float, tuple[TextSaliency, TextSaliency]]:
+        first, second = (self._saliency(encoder, reading) for reading in (left, right))
         return encoder.record.score(first.embedding, second.embedding), (first, second)
 
-    def _look(self, encoder: Encoder, reading: Reading) -> Look:
+    def _saliency(self, encoder: Encoder, reading: Reading) -> TextSaliency:
         assert self.corpus is not None
         assert self.vectors is not None
         (batch,) = encoder.batches([reading], 1)
@@ -98,11 +102,11 @@ class TfidfVectors(FirstOrder):
         vectors = [None if word is None else self.vectors.find(word) for word in words_of_side(side)]
         table = np.stack([nothing if vector is None else vector for vector in vectors])
         missing = sum(mine and not vector.any() for mine, vector in zip(own, table, strict=True))
-        return Look(
+        return TextSaliency(
             saliency=weights(side, self.corpus)[labels],
             vectors=table[labels],
             embedding=to_numpy(embedding[0]),
-            measured={"words_without_vector": missing} if missing else {},
+            measured=Measured(words_without_vector=missing or None),
         )
 
     def check(self, encoder: Encoder) -> None:

@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from whyalike.encoders.encoder import Batch, Encoder
-from whyalike.methods.second_order import Cut, Images, SecondOrder, Totals, totals_by_images
-from whyalike.methods.tangents import pooled
+from whyalike.methods.second_order import BatchContributions, BatchUnits, SecondOrder, Totals, totals_from_contributions
+from whyalike.methods.tangents import pooled_contributions
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +26,13 @@ class TokenOutputs(SecondOrder):
     adds_up: ClassVar[bool] = True
     layer: int | None = None
 
-    def images(self, encoder: Encoder, batch: Batch, cut: Cut, budget: int) -> Images:
+    def batch_contributions(self, encoder: Encoder, batch: Batch, units: BatchUnits, budget: int) -> BatchContributions:
         embedding, current = encoder.run(batch.features, self.layer_in(encoder))
-        states = current.token_outputs if self.layer is None else current.seen
+        states = current.token_outputs if self.layer is None else current.observed
         assert states is not None
         assert current.middle is not None
-        units = pooled(encoder, batch.features, states, cut.masks, budget)
-        return Images(units, embedding, current.middle, [{} for _ in batch.readings])
+        vectors = pooled_contributions(encoder, batch.features, states, units.masks, budget)
+        return BatchContributions(vectors, embedding, current.middle)
 
     def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
-        return totals_by_images(self, encoder, batch, towards, budget)
+        return totals_from_contributions(self, encoder, batch, towards, budget)

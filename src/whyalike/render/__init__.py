@@ -6,13 +6,13 @@ import io
 
 from rich.console import Console, RenderableType
 
-from whyalike.comparison import Comparison
-from whyalike.contrasts import Contrast
-from whyalike.explanation import Explanation
 from whyalike.render import comparison, contrast, html, terminal
 from whyalike.render.figure import to_figure, to_png
 from whyalike.render.scene import Scene, scene_of
 from whyalike.render.svg import to_svg
+from whyalike.results.comparison import Comparison
+from whyalike.results.contrast import Contrast
+from whyalike.results.explanation import Explanation
 
 __all__ = ["Scene", "picture", "scene_of", "to_figure", "to_html", "to_png", "to_svg", "to_terminal"]
 

@@ -10,9 +10,12 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from whyalike.comparison import Comparison, Entry
+from whyalike.colours import colour, shade_class
 from whyalike.render import html, terminal
-from whyalike.render.scene import Scene, colour, printable, scene_of
+from whyalike.render.numbers import plain, signed
+from whyalike.render.scene import Scene, scene_of
+from whyalike.results.comparison import Comparison, Entry
+from whyalike.results.words import printable
 
 TOP = 5
 COLUMN = 34  # room for the value and two words of usual length
@@ -42,6 +45,14 @@ def picture(comparison: Comparison, width: int) -> RenderableType:
 
 def fragment(comparison: Comparison) -> str:
     """What a notebook shows."""
+    cards, agreement = pieces(comparison).values()
+    return (
+        f'<div class="whyalike"><style>{html.style()}{STYLE}</style><div class="cards">{cards}</div>{agreement}</div>'
+    )
+
+
+def pieces(comparison: Comparison) -> dict[str, str]:
+    """The parts of the picture as HTML: a card per explanation, and how far they agree."""
     cards = "".join(_card(entry) for entry in comparison.entries)
     agreement = ""
     if len(comparison.entries) > 1:
@@ -50,7 +61,7 @@ def fragment(comparison: Comparison) -> str:
             ("Overlap of the top 10 pairs", comparison.overlap()),
         )
         agreement = "".join(f"<h3>{title}</h3>{_html_table(comparison, table)}" for title, table in tables)
-    return f'<div class="whyalike"><style>{html.STYLE}{STYLE}</style><div class="cards">{cards}</div>{agreement}</div>'
+    return {"cards": cards, "agreement": agreement}
 
 
 def to_html(comparison: Comparison) -> str:
@@ -64,7 +75,9 @@ def _facts(entry: Entry) -> str:
     if not e.method.adds_up:
         adds = "no claim to add up"
     else:
-        adds = f"adds up (residual {abs(e.residual):.0e})" if e.adds_up else f"does not add up: {e.residual:+.3f} left"
+        adds = (
+            f"adds up (residual {abs(e.residual):.0e})" if e.adds_up else f"does not add up: {signed(e.residual)} left"
+        )
     return f"{adds} · {entry.seconds:.2f} s"
 
 
@@ -80,10 +93,10 @@ def _top_pairs(shown: list[tuple[Entry, Scene]], width: int) -> Table:
 
 
 def _pair_lines(entry: Entry, scene: Scene) -> list[Text]:
-    pairs = [pair for pair in entry.explanation.top_pairs(TOP, text_only=True) if pair.value]
+    pairs = [pair for pair in entry.explanation.top_pairs(TOP) if pair.value]
     return [
         Text.assemble(
-            (f"{pair.value:+.3f}".replace("-", "−"), terminal.style(colour(pair.value, scene.limit))),
+            (signed(pair.value), terminal.style(colour(pair.value, scene.limit))),
             f" {printable(pair.left)} ↔ {printable(pair.right)}",
         )
         for pair in pairs
@@ -106,7 +119,7 @@ def _agreement(comparison: Comparison) -> Table:
 
 
 def _number(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.2f}".replace("-", "−")
+    return "–" if math.isnan(value) else plain(value, 2)
 
 
 def _card(entry: Entry) -> str:
@@ -124,7 +137,7 @@ def _html_table(comparison: Comparison, table: object) -> str:
     rows = []
     for name, values in zip(names, table, strict=True):  # type: ignore[call-overload]
         cells = "".join(
-            f'<td class="cell" style="{html.css(value, 1.0)}">{_number(value)}</td>'
+            f'<td class="cell {shade_class(value, 1.0)}">{_number(value)}</td>'
             if not math.isnan(value)
             else '<td class="none" title="one of the two ranks nothing">–</td>'
             for value in values

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from html import escape
-from typing import Any
 
 import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from whyalike.contrasts import Contrast
+from whyalike.colours import colour, shade_class
 from whyalike.render import html, terminal
-from whyalike.render.scene import Word, caption_of, colour, notes_of, printable, words_of
+from whyalike.render.numbers import plain, signed
+from whyalike.render.scene import caption_of, notes_of
+from whyalike.results.contrast import Contrast
+from whyalike.results.words import Word, printable, words_of
 
 TOP = 8
 
@@ -42,33 +44,18 @@ def sum_line(contrast: Contrast) -> str:
     """``0.421 − 0.305 = +0.116 = +0.140 words of the query − 0.024 background``"""
     words = float(contrast.query_values.sum())
     has_background = contrast.a.has_background or contrast.b.has_background
-    background = f" {_signed(contrast.query_rest)} background" if has_background else ""
-    left = "" if contrast.adds_up else f" {_signed(contrast.residual)} unexplained"
+    background = f" {signed(contrast.query_rest)} background" if has_background else ""
+    left = "" if contrast.adds_up else f" {signed(contrast.residual)} unexplained"
     return (
-        f"{_bare(contrast.a.score)} − {_bare(contrast.b.score, inside=True)} = {_signed(contrast.difference)} = "
-        f"{_signed(words)} words of the query{background}{left}"
+        f"{_bare(contrast.a.score)} − {_bare(contrast.b.score, inside=True)} = {signed(contrast.difference)} = "
+        f"{signed(words)} words of the query{background}{left}"
     )
-
-
-def scene(contrast: Contrast) -> dict[str, Any]:
-    """What there is to draw, as plain JSON values."""
-    return {
-        "difference": contrast.difference,
-        "caption": caption_of(contrast.a),
-        "lines": [
-            {"name": name, "words": [word._asdict() for word in words], "limit": _limit(contrast, name)}
-            for name, words in lines(contrast)
-        ],
-        "notes": notes(contrast),
-        "rows": [dict(zip(("word", "a", "b", "difference"), row, strict=True)) for row in _rows(contrast)],
-        "closing": sum_line(contrast),
-    }
 
 
 def picture(contrast: Contrast, width: int) -> RenderableType:
     """For a rich console."""
     title = Text.assemble(
-        (f"a rather than b: {_signed(contrast.difference)}", "bold"), (f"   {caption_of(contrast.a)}", "dim")
+        (f"a rather than b: {signed(contrast.difference)}", "bold"), (f"   {caption_of(contrast.a)}", "dim")
     )
     pieces: list[RenderableType] = [title, Text()]
     for name, words in lines(contrast):
@@ -80,21 +67,27 @@ def picture(contrast: Contrast, width: int) -> RenderableType:
 
 def fragment(contrast: Contrast) -> str:
     """What a notebook shows."""
-    shown = "".join(html.text(name, words, _limit(contrast, name)) for name, words in lines(contrast))
+    words, table, notes = pieces(contrast).values()
+    return (
+        f'<div class="whyalike"><style>{html.style()}</style><h1>a rather than b: {signed(contrast.difference)}</h1>'
+        f'<p class="caption">{escape(caption_of(contrast.a))}</p>{words}{table}'
+        f'<p class="sum">{escape(sum_line(contrast))}</p>{notes}</div>'
+    )
+
+
+def pieces(contrast: Contrast) -> dict[str, str]:
+    """The parts of the picture as HTML: the three texts, the query's words, what the reader must know."""
+    words = "".join(html.text(name, words, _limit(contrast, name)) for name, words in lines(contrast))
     said = "".join(f'<p class="note">{escape(note)}</p>' for note in notes(contrast))
     head = "".join(f'<th scope="col">{name}</th>' for name in ("word of the query", "for a", "for b", "difference"))
     most = max((abs(value) for *_, value in _rows(contrast)), default=0.0) or 1.0
     rows = "".join(
-        f"<tr><td><bdi>{escape(word)}</bdi></td><td>{_signed(a)}</td><td>{_signed(b)}</td>"
-        f'<td class="cell" style="{html.css(value, most)}">{_signed(value)}</td></tr>'
+        f"<tr><td><bdi>{escape(word)}</bdi></td><td>{signed(a)}</td><td>{signed(b)}</td>"
+        f'<td class="cell {shade_class(value, most)}">{signed(value)}</td></tr>'
         for word, a, b, value in _rows(contrast)
     )
-    return (
-        f'<div class="whyalike"><style>{html.STYLE}</style><h1>a rather than b: {_signed(contrast.difference)}</h1>'
-        f'<p class="caption">{escape(caption_of(contrast.a))}</p>{shown}'
-        f'<table class="pairs"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
-        f'<p class="sum">{escape(sum_line(contrast))}</p>{said}</div>'
-    )
+    table = f'<table class="pairs"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+    return {"words": words, "pairs": table, "notes": said}
 
 
 def to_html(contrast: Contrast) -> str:
@@ -117,14 +110,10 @@ def _table(contrast: Contrast) -> Table:
         table.add_column(heading, justify="left" if "word" in heading else "right")
     most = max((abs(value) for *_, value in _rows(contrast)), default=0.0) or 1.0
     for word, a, b, value in _rows(contrast):
-        table.add_row(Text(word), _signed(a), _signed(b), Text(_signed(value), terminal.style(colour(value, most))))
+        table.add_row(Text(word), signed(a), signed(b), Text(signed(value), terminal.style(colour(value, most))))
     return table
 
 
-def _signed(value: float) -> str:
-    return f"{value:+.3f}".replace("-", "−")
-
-
 def _bare(value: float, *, inside: bool = False) -> str:
-    text = f"{value:.3f}".replace("-", "−")
+    text = plain(value)
     return f"({text})" if inside and value < 0 else text

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from whyalike.colours import NEGATIVE, PAPER, POSITIVE, rgb
 from whyalike.errors import BadInput, MissingExtra
-from whyalike.explanation import Explanation
-from whyalike.render.scene import NEGATIVE, PAPER, POSITIVE, Scene, rgb, scene_of
+from whyalike.render.scene import Scene, scene_of
 from whyalike.render.svg import to_svg
+from whyalike.results.explanation import Explanation
 
 WIDEST = 100  # rows or columns
 TALLEST = 8000  # pixels
@@ -86,9 +87,8 @@ def _heat_map(altair: Any, scene: Scene) -> Any:
     )
     dark = altair.datum.value
     light_ink = (dark > 0.55 * scene.limit) | (dark < -0.55 * scene.limit)
-    shown = (
-        base.transform_filter(dark != 0) if scene.matched else base
-    )  # between words that are not matched there is no value
+    large_enough = (dark >= 0.005) | (dark <= -0.005)  # what rounds to nothing stays blank
+    shown = base.transform_filter(large_enough)
     numbers = shown.mark_text(fontSize=11).encode(
         text=altair.Text("value:Q", format="+.2f"),
         color=altair.condition(light_ink, altair.value("white"), altair.value("#222")),

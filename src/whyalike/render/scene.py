@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Float
 
-from whyalike.explanation import Explanation, Pair
-from whyalike.matching import Match
-from whyalike.sides import Kind, Side
+from whyalike.colours import shade_step
+from whyalike.render.numbers import plain
+from whyalike.results.explanation import Explanation, Pair
+from whyalike.results.matching import Match
+from whyalike.results.records import NOTHING_MEASURED
+from whyalike.results.sides import Kind
+from whyalike.results.words import Word, printable, word_values, words_of
 
-Colour = tuple[int, int, int]
-POSITIVE: Colour = (179, 88, 6)  # orange against blue: told apart by every kind of colour vision
-NEGATIVE: Colour = (33, 102, 172)
-PAPER: Colour = (250, 250, 248)
-WHITE_INK = 0.85  # a fuller colour than this is written on in white; see the test of contrast ratios
 TOO_LARGE = 5  # times the largest score: parts that cancel say little of single pairs
-JOINERS = "\u200c\u200d"  # Persian and emoji are wrong without them
 
 
 Labelled = TypeVar("Labelled", Pair, Match)
-
-
-class Word(NamedTuple):
-    """A unit of a text, and the sum of its pairs with all of the other text; or its saliency, where words are matched."""
-
-    label: str
-    kind: Kind
-    value: float
-    sentence: int  # the sentence it lies in; -1 for what is not text
 
 
 class Part(NamedTuple):
@@ -40,11 +28,6 @@ class Part(NamedTuple):
     name: str
     value: float
     meaning: str
-
-
-def rgb(colour: Colour) -> str:
-    """As CSS, SVG and charts write it."""
-    return "rgb({},{},{})".format(*colour)
 
 
 class Heading(NamedTuple):
@@ -105,12 +88,13 @@ class Scene:
             "left": [word._asdict() for word in self.left],
             "right": [word._asdict() for word in self.right],
             "cells": self.cells.tolist(),
+            "shades": [[shade_step(float(value), self.limit) for value in row] for row in self.cells],
             "grid": self.grid.to_dict(),
             "limit": self.limit,
             "word_limit": self.word_limit,
             "parts": [part._asdict() for part in self.parts],
             "background": [part._asdict() for part in self.background],
-            "pairs": [pair._asdict() for pair in self.pairs],
+            "pairs": [{**pair._asdict(), "shade": shade_step(pair.value, self.limit)} for pair in self.pairs],
             "matches": [match._asdict() for match in self.matches],
             "caption": self.caption,
             "closing": self.closing,
@@ -124,7 +108,7 @@ def scene_of(explanation: Explanation, pairs: int = 8) -> Scene:
     matched = e.matching is not None
     shows_background = e.has_background and not matched
     parts = _parts(e) if shows_background else ()
-    values = _saliency(e) or (e.matrix.sum(1), e.matrix.sum(0))
+    values = word_values(e)
     left, right = words_of(e.left, values[0]), words_of(e.right, values[1])
     return Scene(
         score=e.score,
@@ -164,7 +148,7 @@ def _shown(pair: Labelled) -> Labelled:
 def _parts(e: Explanation) -> tuple[Part, ...]:
     return (
         Part(pairs_name(e), float(e.matrix.sum()), "all of them"),
-        Part("background", e.background, "what no pair can be given, such as biases or a reference"),
+        Part("background", e.background, "the part no pair accounts for, such as biases or a reference"),
     )
 
 
@@ -181,25 +165,14 @@ def pairs_name(e: Explanation) -> str:
     return f"{e.left.unit} pairs" if e.left.unit == e.right.unit else "pairs"
 
 
-def _saliency(e: Explanation) -> tuple[Float[np.ndarray, "left"], Float[np.ndarray, "right"]] | None:
-    """What the words of a first-order explanation are coloured by; in larger units it is the pairs again."""
-    if e.matching is None or e.left.unit != "word":
-        return None
-    return e.matching.left_saliency, e.matching.right_saliency
-
-
 def _sum_line(e: Explanation, parts: tuple[Part, ...]) -> str:
     """``0.541 = 0.861 word pairs − 0.320 background``, or that the pairs alone add up."""
     if not parts and e.adds_up:
-        return f"The {pairs_name(e)} add up to the score, {_bare(e.score)}."
+        return f"The {pairs_name(e)} add up to the score, {plain(e.score)}."
     parts = parts or _parts(e)[:1]
     terms = " ".join(f"{'−' if part.value < 0 else '+'} {abs(part.value):.3f} {part.name}" for part in parts)
     rest = f" {'−' if e.residual < 0 else '+'} {abs(e.residual):.3f} unexplained" if not e.adds_up else ""
-    return f"{_bare(e.score)} = {terms.replace('− ', '−', 1) if terms[0] == '−' else terms[2:]}{rest}"
-
-
-def _bare(value: float) -> str:
-    return f"{value:.3f}".replace("-", "−")
+    return f"{plain(e.score)} = {terms.replace('− ', '−', 1) if terms[0] == '−' else terms[2:]}{rest}"
 
 
 def _counts(e: Explanation) -> str:
@@ -218,25 +191,20 @@ def caption_of(e: Explanation) -> str:
     return f"{e.model.name} · {e.method.name}{where} · {e.model.similarity}{view}{shared}"
 
 
-def words_of(side: Side, values: Float[np.ndarray, "tokens"]) -> tuple[Word, ...]:
-    rows = zip(side.labels, side.kinds, values, side.sentence_of, strict=True)
-    return tuple(Word(printable(label), kind, float(value), int(sentence)) for label, kind, value, sentence in rows)
-
-
 def notes_of(e: Explanation) -> list[str]:
     """What the reader must know: truncation, integration error, parts that cancel, no claim to add up."""
     notes = []
-    if "assumed" in e.model.pooling:
-        notes.append(f"The model states no pooling; {e.model.pooling.split()[0]} pooling was assumed.")
+    if e.model.pooling_assumed:
+        notes.append(f"The model states no pooling; {e.model.pooling} pooling was assumed.")
     for name, side in (("left", e.left), ("right", e.right)):
         if side.truncated:
             notes.append(f"The {name} text was cut: {side.cut} of its tokens were not read by the model.")
-        measured = e.measured.get(name, {})
-        if "error" in measured:
-            notes.append(f"The {name} text: {measured['steps']} steps, integration error {measured['error']:.2%}.")
-        if "words_without_vector" in measured:
-            notes.append(f"The {name} text: {measured['words_without_vector']} words have no vector and match nothing.")
-    why = {measured.get("gradient_vanishes") for measured in e.measured.values()}
+        measured = e.measured.get(name, NOTHING_MEASURED)
+        if measured.error is not None:
+            notes.append(f"The {name} text: {measured.steps} steps, integration error {measured.error:.2%}.")
+        if measured.words_without_vector:
+            notes.append(f"The {name} text: {measured.words_without_vector} words have no vector and match nothing.")
+    why = {measured.gradient_vanishes for measured in e.measured.values()}
     if "no words" in why:
         notes.append("One of the texts has no words of its own, so there is nothing to be salient for.")
     elif "same direction" in why:
@@ -265,37 +233,3 @@ def notes_of(e: Explanation) -> list[str]:
     if not e.method.adds_up:
         notes.append(f"{e.method.name} makes no claim to add up to the score.")
     return notes
-
-
-def direction(words: tuple[Word, ...]) -> Literal["ltr", "rtl"]:
-    """Which way a text runs: that of its first letter that has one."""
-    for word in words:
-        for letter in word.label if word.kind == "text" else "":
-            kind = unicodedata.bidirectional(letter)
-            if kind in ("L", "R", "AL"):
-                return "ltr" if kind == "L" else "rtl"
-    return "ltr"
-
-
-def printable(label: str) -> str:
-    """A label without characters that move the cursor or change the direction of what follows; joiners stay."""
-    return "".join(each if each.isprintable() or each in JOINERS else "�" for each in label) or "∅"
-
-
-def shade(value: float, limit: float) -> tuple[float, Colour]:
-    """How much of which colour: a diverging scale with nothing at zero."""
-    share = min(1.0, abs(value) / limit) ** 0.8  # small values stay visible
-    return share, POSITIVE if value >= 0 else NEGATIVE
-
-
-def colour(value: float, limit: float) -> Colour:
-    """The same on paper, for media that cannot see through a colour."""
-    share, end = shade(value, limit)
-    red, green, blue = (round(paper + (full - paper) * share) for paper, full in zip(PAPER, end, strict=True))
-    return red, green, blue
-
-
-def ink(background: Colour) -> Colour:
-    """Black or white, whichever reads better."""
-    luminance = sum(weight * channel for weight, channel in zip((0.299, 0.587, 0.114), background, strict=True))
-    return (20, 20, 20) if luminance > 140 else (255, 255, 255)

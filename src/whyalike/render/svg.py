@@ -8,20 +8,12 @@ from html import escape
 
 from rich.cells import cell_len, set_cell_size
 
-from whyalike.explanation import Explanation, Pair
-from whyalike.matching import Match
-from whyalike.render.scene import (
-    NEGATIVE,
-    POSITIVE,
-    WHITE_INK,
-    Heading,
-    Scene,
-    Word,
-    direction,
-    rgb,
-    scene_of,
-    shade,
-)
+from whyalike.colours import NEGATIVE, POSITIVE, WHITE_INK, rgb, shade
+from whyalike.render.numbers import cell, signed
+from whyalike.render.scene import Heading, Scene, scene_of
+from whyalike.results.explanation import Explanation, Pair
+from whyalike.results.matching import Match
+from whyalike.results.words import Word, direction
 
 CELL, HEIGHT, LEADING, BETWEEN = 8.2, 24.0, 34.0, 90.0  # of a character, a word, a line, the two texts; in pixels
 MARGIN, NAME = 16.0, 48.0
@@ -139,7 +131,7 @@ def _links(scene: Scene, left: list[Box], right: list[Box]) -> Iterable[str]:
             f'<path d="M{above.middle:.1f} {start:.1f}C{above.middle:.1f} {bend:.1f} {below.middle:.1f} {bend:.1f} '
             f'{below.middle:.1f} {stop:.1f}" fill="none" stroke="{rgb(end)}" stroke-width="{1 + 5 * share:.2f}" '
             f'stroke-opacity="{0.25 + 0.7 * share:.2f}"><title>{escape(pair.left)} ↔ {escape(pair.right)}: '
-            f"{pair.value:+.3f}</title></path>"
+            f"{signed(pair.value)}</title></path>"
         )
 
 
@@ -155,7 +147,7 @@ def _pairs(scene: Scene, top: float, width: int) -> tuple[str, float]:
         x = MARGIN + (number // half) * (width - 2 * MARGIN) / 2
         y = start + ROW * (number % half)
         text = f"{_cut(pair.left, 18)} ↔ {_cut(pair.right, 18)}"
-        drawn.append(_tile(x, y, 64.0, ROW - 2, value, scene.limit, f"{value:+.3f}") + _line(x + 76, y + 16, text))
+        drawn.append(_tile(x, y, 64.0, ROW - 2, value, scene.limit, signed(value)) + _line(x + 76, y + 16, text))
     return "".join(drawn), start + ROW * half
 
 
@@ -169,7 +161,7 @@ def _bars(scene: Scene, top: float, width: int) -> tuple[str, float]:
         y, long = top + LEADING + ROW * number, 260 * abs(part.value) / most
         fill = rgb(POSITIVE if part.value >= 0 else NEGATIVE)
         drawn += [
-            _line(MARGIN, y + 12, part.name) + _line(MARGIN + 100, y + 12, f"{part.value:+.3f}".replace("-", "−")),
+            _line(MARGIN, y + 12, part.name) + _line(MARGIN + 100, y + 12, signed(part.value)),
             f'<rect x="{MARGIN + 160:g}" y="{y:.1f}" width="{long:.1f}" height="14" rx="2" fill="{fill}"/>',
             _line(MARGIN + 170 + long, y + 12, part.meaning, size=12, opacity=0.7),
         ]
@@ -191,7 +183,7 @@ def heat_map(scene: Scene, top: float, width: int) -> tuple[str, float]:
     for m, row in enumerate(rows):
         for n, column in enumerate(columns):
             value = float(scene.grid.values[m, n])
-            text = f"{value:+.2f}" if numbers and (value or not scene.matched) else ""
+            text = cell(float(value)) if numbers else ""
             title = f"{row.label} ↔ {column.label}"
             drawn.append(_tile(x + wide * n, y + high * m, wide - 1, high - 1, value, scene.limit, text, title))
     return "".join(drawn), y + high * len(rows)

@@ -10,8 +10,11 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from whyalike.explanation import Explanation
-from whyalike.render.scene import Colour, Heading, Part, Scene, Word, colour, ink, scene_of
+from whyalike.colours import Colour, colour, ink
+from whyalike.render.numbers import cell, plain, signed
+from whyalike.render.scene import Heading, Part, Scene, scene_of
+from whyalike.results.explanation import Explanation
+from whyalike.results.words import Word
 
 CELL, ROW_LABEL = 7, 16
 
@@ -73,7 +76,7 @@ def _matrix(scene: Scene) -> Text:
         line = Text(" " * (ROW_LABEL - 1 - cell_len(label)))
         line.append(label + " ", _label_style(row))
         for value in values:
-            text = f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")
+            text = cell(float(value))
             line.append(f"{text:>{CELL - 1}} ", style(colour(float(value), scene.limit)))
         lines.append(line)
     return Text("\n").join(lines)
@@ -92,7 +95,7 @@ def _pairs(scene: Scene) -> Table:
     for pair in scene.pairs:
         label = "" if pair.kinds == ("text", "text") else "dim italic"
         table.add_row(
-            Text(f"{pair.value:+.3f}".replace("-", "−"), style(colour(pair.value, scene.limit))),
+            Text(signed(pair.value), style(colour(pair.value, scene.limit))),
             Text(f"{_shorten(pair.left, 30)}  ↔  {_shorten(pair.right, 30)}", label),
         )
     return table
@@ -104,9 +107,9 @@ def _matches(scene: Scene) -> Table:
         table.add_column(heading, justify="left" if heading == "matched words" else "right")
     for match in scene.matches:
         table.add_row(
-            Text(f"{match.score:+.3f}".replace("-", "−"), style(colour(match.score, scene.limit))),
+            Text(signed(match.score), style(colour(match.score, scene.limit))),
             Text(f"{_shorten(match.left, 30)}  ↔  {_shorten(match.right, 30)}"),
-            f"{match.similarity:.2f}".replace("-", "−"),
+            plain(match.similarity, 2),
             str(match.cluster + 1),
         )
     return table
@@ -120,5 +123,5 @@ def _bars(parts: tuple[Part, ...]) -> Table:
         bar = Text(
             "█" * length, Style(color=Color.from_triplet(ColorTriplet(*colour(part.value, abs(part.value) or 1.0))))
         )
-        table.add_row(part.name, f"{part.value:+.3f}".replace("-", "−"), bar, Text(part.meaning, "dim"))
+        table.add_row(part.name, signed(part.value), bar, Text(part.meaning, "dim"))
     return table

@@ -20,20 +20,26 @@ except ImportError as missing:
     raise MissingExtra("FastAPI", "the web explorer", "server") from missing
 
 from whyalike import __version__, render
-from whyalike.contrasts import Contrast
-from whyalike.explanation import Explanation
+from whyalike.api import compare
+from whyalike.colours import shade_rules
 from whyalike.methods import METHODS
-from whyalike.render.contrast import scene as contrast_scene
-from whyalike.render.scene import scene_of
+from whyalike.render import comparison as comparison_picture
+from whyalike.render import contrast as contrast_picture
+from whyalike.render import html as html_picture
+from whyalike.render.numbers import signed
+from whyalike.render.scene import caption_of, scene_of
+from whyalike.results.contrast import Contrast
+from whyalike.results.explanation import Explanation
 from whyalike.server.limits import Limits
 from whyalike.server.schemas import CompareRequest, ContrastRequest, ExplainRequest, OneMethod
-from whyalike.server.settings import Settings
-from whyalike.server.workshop import Busy, TooSlow, Workshop
-from whyalike.side_by_side import compare
+from whyalike.server.settings import ServerSettings
+from whyalike.server.worker import Busy, TooSlow, Worker
 
 HERE = Path(__file__).parent
 PAGES = {"/": "explain", "/compare": "compare", "/contrast": "contrast"}
-ON_THE_PAGE = [name for name in METHODS if name != "tfidf_vectors"]  # that one needs a corpus
+ON_THE_PAGE = [
+    name for name in METHODS if name not in ("tfidf_vectors", "contextual_cosine")
+]  # they need more to be given
 MOST_COMPARED = 12
 REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"description": "what was asked cannot be done; the answer says why"},
@@ -46,15 +52,15 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def create_app(settings: Settings | None = None) -> Limits:
+def create_app(settings: ServerSettings | None = None) -> Limits:
     """The whole app, its limits around it. Loads no model until one is asked for."""
-    settings = settings or Settings()
-    shop = Workshop(settings)
+    settings = settings or ServerSettings()
+    worker = Worker(settings)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
-        shop.close()
+        worker.close()
 
     app = FastAPI(
         title="whyalike",
@@ -67,12 +73,21 @@ def create_app(settings: Settings | None = None) -> Limits:
     )
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     refusals(app)
+    add_picture_style(app)
     _pages(app, settings)
-    _api(app, shop, settings)
+    _api(app, worker, settings)
     return Limits(app, settings)
 
 
-def _pages(app: FastAPI, settings: Settings) -> None:
+def add_picture_style(app: FastAPI) -> None:
+    """The classes that colour words and cells, made from the colours of every picture."""
+
+    @app.get("/picture.css", include_in_schema=False)
+    async def picture_style() -> Response:
+        return Response(shade_rules(), media_type="text/css")
+
+
+def _pages(app: FastAPI, settings: ServerSettings) -> None:
     templates = Jinja2Templates(directory=HERE / "templates")
 
     def page(name: str) -> Any:
@@ -97,7 +112,7 @@ def _pages(app: FastAPI, settings: Settings) -> None:
         return templates.TemplateResponse(request, "api.html", context)
 
 
-def _api(app: FastAPI, shop: Workshop, settings: Settings) -> None:
+def _api(app: FastAPI, worker: Worker, settings: ServerSettings) -> None:
     def checked(*texts: str) -> None:
         for text in texts:
             if len(text) > settings.max_characters:
@@ -108,18 +123,18 @@ def _api(app: FastAPI, shop: Workshop, settings: Settings) -> None:
     def explained(left: str, right: str, asked: OneMethod, *, aligned: bool = False) -> Explanation:
         checked(left, right)
         options = asked.model, asked.method, asked.layer, asked.unit, asked.truncate
-        return shop.explanation(left, right, *options, aligned=aligned)
+        return worker.explanation(left, right, *options, aligned=aligned)
 
     def pair(asked: ExplainRequest) -> Explanation:
         return explained(asked.left, asked.right, asked, aligned=asked.aligned)
 
     @app.get("/healthz", summary="Is the server alive?")
     async def healthz() -> dict[str, Any]:
-        return {"status": "ok", "version": __version__, "waiting": shop.waiting}
+        return {"status": "ok", "version": __version__, "waiting": worker.waiting}
 
     @app.get("/api/models", summary="The models this server explains", responses=_only(401))
     async def models() -> list[dict[str, Any]]:
-        return [{"name": name, "loaded": shop.loaded(name)} for name in settings.models]
+        return [{"name": name, "loaded": worker.loaded(name)} for name in settings.models]
 
     @app.get("/api/methods", summary="The methods, what they do, and whether they add up", responses=_only(401))
     async def methods() -> list[dict[str, Any]]:
@@ -135,22 +150,23 @@ def _api(app: FastAPI, shop: Workshop, settings: Settings) -> None:
 
     @app.post("/api/explain", summary="Why are these two alike?", responses=REFUSALS)
     async def explain(asked: ExplainRequest) -> dict[str, Any]:
-        """What `whyalike explain --json` prints, and under `scene` what there is to draw."""
+        """What `whyalike explain --json` prints; under `html` its picture, and under `scene` the values behind it."""
 
         def work() -> dict[str, Any]:
             found = pair(asked)
-            return {**found.to_dict(), "scene": scene_of(found).to_dict()}
+            scene = scene_of(found)
+            return {**found.to_dict(), "scene": scene.to_dict(), "html": html_picture.pieces(scene)}
 
-        return await shop.run(work, [asked.model])
+        return await worker.run(work, [asked.model])
 
     @app.post("/api/explain.html", summary="The picture as a page", responses=REFUSALS, response_class=HTMLResponse)
     async def explain_html(asked: ExplainRequest) -> HTMLResponse:
-        page = await shop.run(lambda: render.to_html(pair(asked)), [asked.model])
+        page = await worker.run(lambda: render.to_html(pair(asked)), [asked.model])
         return HTMLResponse(page)
 
     @app.post("/api/explain.png", summary="The picture as an image", responses=REFUSALS, response_class=Response)
     async def explain_png(asked: ExplainRequest) -> Response:
-        image = await shop.run(lambda: render.to_png(pair(asked)), [asked.model])
+        image = await worker.run(lambda: render.to_png(pair(asked)), [asked.model])
         return Response(image, media_type="image/png")
 
     @app.post("/api/compare", summary="One pair by several methods, models or layers", responses=REFUSALS)
@@ -164,22 +180,26 @@ def _api(app: FastAPI, shop: Workshop, settings: Settings) -> None:
 
         def work() -> dict[str, Any]:
             names: Sequence[str | None] = asked.models or [None]
-            encoders = [shop.encoder(name) for name in names]
+            encoders = [worker.encoder(name) for name in names]
             options = {"layers": asked.layers, "unit": asked.unit, "truncate": asked.truncate}
             found = compare(asked.left, asked.right, methods=asked.methods, encoders=encoders, **options)  # type: ignore[arg-type]
-            scenes = [scene_of(entry.explanation).to_dict() for entry in found.entries]
-            return {**found.to_dict(), "scenes": scenes}
+            return {**found.to_dict(), "html": comparison_picture.pieces(found)}
 
-        return await shop.run(work, asked.models or [None])
+        return await worker.run(work, asked.models or [None])
 
     @app.post("/api/contrast", summary="Why a rather than b for a query?", responses=REFUSALS)
     async def contrast(asked: ContrastRequest) -> dict[str, Any]:
         def work() -> dict[str, Any]:
             found = [explained(asked.query, text, asked) for text in (asked.a, asked.b)]
             contrast = Contrast(*found)
-            return {**contrast.to_dict(), "scene": contrast_scene(contrast)}
+            said = {
+                "heading": f"A rather than B: {signed(contrast.difference)}",
+                "caption": caption_of(contrast.a),
+                "closing": contrast_picture.sum_line(contrast),
+            }
+            return {**contrast.to_dict(), **said, "html": contrast_picture.pieces(contrast)}
 
-        return await shop.run(work, [asked.model])
+        return await worker.run(work, [asked.model])
 
 
 def refusals(app: FastAPI) -> None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from whyalike.server.settings import Settings
+from whyalike.server.settings import ServerSettings
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -48,7 +48,7 @@ class Refused(Exception):
 class Limits:
     """An ASGI layer around the app. The whole body is read here, within its limits, before the app sees the request."""
 
-    def __init__(self, app: App, settings: Settings) -> None:
+    def __init__(self, app: App, settings: ServerSettings) -> None:
         self.app, self.settings = app, settings
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from whyalike.errors import MissingExtra
 from whyalike.server.limits import Limits, Refused, refusal
-from whyalike.server.settings import Settings
+from whyalike.server.settings import ServerSettings
 
 try:
     import uvicorn
@@ -17,7 +17,7 @@ except ImportError as missing:
     raise MissingExtra("uvicorn", "the web explorer", "server") from missing
 
 
-def server(app: Limits, settings: Settings, host: str, port: int) -> uvicorn.Server:
+def server(app: Limits, settings: ServerSettings, host: str, port: int) -> uvicorn.Server:
     """Ready to ``run()``."""
     return uvicorn.Server(
         uvicorn.Config(

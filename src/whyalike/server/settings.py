@@ -12,7 +12,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ServerSettings:
     """Safe defaults for a server on one's own machine. A request names one of ``models``, never a path."""
 
     models: dict[str, str | None] = field(default_factory=lambda: {DEFAULT: None})  # name shown -> what to load

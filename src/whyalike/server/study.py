@@ -11,10 +11,11 @@ from fastapi.templating import Jinja2Templates
 from pydantic import BaseModel, ConfigDict, Field
 
 from whyalike import __version__
-from whyalike.evaluate.rating import LONGEST_NAME, Study
-from whyalike.server.app import HERE, refusals
+from whyalike.evaluate.rating import LONGEST_NAME, RatingStudy
+from whyalike.render.rating import rating_pieces
+from whyalike.server.app import HERE, add_picture_style, refusals
 from whyalike.server.limits import Limits
-from whyalike.server.settings import Settings
+from whyalike.server.settings import ServerSettings
 
 Rater = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 
@@ -33,11 +34,12 @@ class Answer(Who):
     score: Annotated[int, Field(ge=1, le=5, strict=True)]
 
 
-def create_study(study: Study, settings: Settings) -> Limits:
+def create_study(study: RatingStudy, settings: ServerSettings) -> Limits:
     """The app of one study, its limits around it."""
     app = FastAPI(title="whyalike study", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     refusals(app)
+    add_picture_style(app)
     templates = Jinja2Templates(directory=HERE / "templates")
 
     @app.get("/", response_class=HTMLResponse)
@@ -52,11 +54,17 @@ def create_study(study: Study, settings: Settings) -> Limits:
 
     @app.post("/api/next")
     def next_item(asked: Who) -> dict[str, Any]:
-        return study.next_item(asked.rater)
+        return _with_picture(study.next_item(asked.rater))
 
     @app.post("/api/answer")
     def answer(given: Answer) -> dict[str, Any]:
         study.answer(given.rater, given.item, given.score)
-        return study.next_item(given.rater)
+        return _with_picture(study.next_item(given.rater))
 
     return Limits(app, settings)
+
+
+def _with_picture(found: dict[str, Any]) -> dict[str, Any]:
+    """What a rater sees next, with its picture as HTML."""
+    item = found["item"]
+    return found if item is None else {**found, "html": rating_pieces(item)}

@@ -19,15 +19,15 @@ from jaxtyping import Bool, Float, Int
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
-from whyalike.data_sets import Item
+from whyalike.api import explain
+from whyalike.data.tables import Item
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.load import open_model
 from whyalike.errors import BadInput
-from whyalike.explanation import Explanation
-from whyalike.front_door import explain
-from whyalike.train.trainer import Settings, Trained, fit
+from whyalike.results.explanation import Explanation
+from whyalike.train.trainer import Trained, TrainingSettings, fit
 
-SETTINGS = Settings(epochs=1, learning_rate=3e-5, weight_decay=0.01)
+SETTINGS = TrainingSettings(epochs=1, learning_rate=3e-5, weight_decay=0.01)
 MASKED = 0.15  # share of tokens, as in BERT
 
 
@@ -44,7 +44,7 @@ def train_catalog(
     folder: str | os.PathLike[str],
     *,
     model: str | os.PathLike[str] | None = None,
-    settings: Settings = SETTINGS,
+    settings: TrainingSettings = SETTINGS,
     resume: bool = False,
     progress: bool = True,
 ) -> Trained:
@@ -53,7 +53,7 @@ def train_catalog(
         raise BadInput(f"A catalogue needs at least two items; got {len(items)}.")
     for number, item in enumerate(items, 1):
         if not (item.title.strip() and item.text.strip()):
-            raise BadInput(f"Item {number} has an empty title or description. Mend or drop it.")
+            raise BadInput(f"Item {number} has an empty title or description. Fix or drop it.")
     torch.manual_seed(settings.seed)
     made = open_model(model)
     titles, texts, labels = title_description_pairs(items, settings.seed)
@@ -62,7 +62,7 @@ def train_catalog(
         CatalogLoss(made),
         {"title": titles, "text": texts, "label": labels},
         Path(folder),
-        asked={"kind": "catalog", "model": str(model) if model else None},
+        request={"kind": "catalog", "model": str(model) if model else None},
         settings=settings,
         resume=resume,
         progress=progress,

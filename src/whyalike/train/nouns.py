@@ -15,20 +15,20 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 
-from whyalike.analysis.annotate import spacy_tagger
-from whyalike.analysis.words import Tagged, Tagger
+from whyalike.data.truth import Span, Truth, write_truth
 from whyalike.encoders.load import open_model
 from whyalike.encoders.modules import QKVPooling
 from whyalike.errors import BadInput
+from whyalike.language.taggers import spacy_tagger
+from whyalike.language.words import Tagged, Tagger
+from whyalike.statistics import rank_correlation
 from whyalike.train.losses import PairLoss, similarities
-from whyalike.train.trainer import Settings, Trained, fit
-from whyalike.truth import Span, Truth, write_truth
+from whyalike.train.trainer import Trained, TrainingSettings, fit
 
 NOUNS = ("NOUN", "PROPN")
-SETTINGS = Settings(learning_rate=5e-5)
+SETTINGS = TrainingSettings(learning_rate=5e-5)
 Pairs = Sequence[tuple[str, str]]
 
 
@@ -56,7 +56,7 @@ def train_nouns(
     model: str | os.PathLike[str] | None = None,
     heads: int | None = None,
     tagger: Tagger | None = None,
-    settings: Settings = SETTINGS,
+    settings: TrainingSettings = SETTINGS,
     resume: bool = False,
     progress: bool = True,
 ) -> Trained:
@@ -84,7 +84,7 @@ def train_nouns(
             "label": [float(truth.score) for truth in train],
         },
         Path(folder),
-        asked={"kind": "nouns", "model": str(model) if model else None, "heads": heads},
+        request={"kind": "nouns", "model": str(model) if model else None, "heads": heads},
         settings=settings,
         measure=(lambda now: fit_of(now, held_out)) if held_out else None,
         beside=keep_truth,
@@ -105,4 +105,4 @@ def fit_of(model: SentenceTransformer, truths: Sequence[Truth]) -> dict[str, flo
     """Rank correlation and mean squared error of the predicted numbers."""
     found = similarities(model, [(truth.left, truth.right) for truth in truths])
     true = np.array([truth.score for truth in truths], dtype=float)
-    return {"spearman": float(spearmanr(found, true).statistic), "mse": float(((found - true) ** 2).mean())}
+    return {"spearman": rank_correlation(found, true), "mse": float(((found - true) ** 2).mean())}

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize
 
 from whyalike.encoders.load import open_model
 from whyalike.encoders.modules import Shift
 from whyalike.errors import BadInput, unknown
+from whyalike.statistics import rank_correlation
 from whyalike.train.losses import PairLoss, similarities
-from whyalike.train.trainer import Settings, Trained, fit
+from whyalike.train.trainer import Trained, TrainingSettings, fit
 
 Configuration = Literal["tuned", "exact", "dot"]
 CONFIGURATIONS: dict[str, str] = {
@@ -35,7 +35,7 @@ def train_similarity(
     model: str | os.PathLike[str] | None = None,
     configuration: Configuration = "exact",
     dev: tuple[Pairs, Sequence[float]] | None = None,
-    settings: Settings | None = None,
+    settings: TrainingSettings | None = None,
     resume: bool = False,
     progress: bool = True,
 ) -> Trained:
@@ -46,7 +46,7 @@ def train_similarity(
     if configuration not in CONFIGURATIONS:
         raise unknown("configuration", configuration, CONFIGURATIONS)
     check_scores(pairs, scores)
-    settings = settings or Settings()
+    settings = settings or TrainingSettings()
     torch.manual_seed(settings.seed)
     made = prepared(model, configuration)
     similarity: Any = made.similarity_fn_name
@@ -59,7 +59,7 @@ def train_similarity(
             "label": list(map(float, scores)),
         },
         Path(folder),
-        asked={"kind": "similarity", "configuration": configuration, "model": str(model) if model else None},
+        request={"kind": "similarity", "configuration": configuration, "model": str(model) if model else None},
         settings=settings,
         measure=None if dev is None else lambda trained: {"spearman": spearman(trained, *dev)},
         resume=resume,
@@ -85,7 +85,7 @@ def prepared(model: str | os.PathLike[str] | None, configuration: Configuration)
 
 def spearman(model: SentenceTransformer, pairs: Pairs, scores: Sequence[float]) -> float:
     """Rank correlation of the model's own similarity with the scores."""
-    return float(spearmanr(similarities(model, pairs), scores).statistic)
+    return rank_correlation(similarities(model, pairs), scores)
 
 
 def check_scores(pairs: Pairs, scores: Sequence[float]) -> None:
@@ -95,7 +95,7 @@ def check_scores(pairs: Pairs, scores: Sequence[float]) -> None:
         )
     for number, ((left, right), score) in enumerate(zip(pairs, scores, strict=True), 1):
         if not (left.strip() and right.strip()):
-            raise BadInput(f"Pair {number} has an empty text. Mend or drop it.")
+            raise BadInput(f"Pair {number} has an empty text. Fix or drop it.")
         if not 0 <= score <= 1:  # also where it is no number
             raise BadInput(
                 f"Pair {number} has the score {score!r}; expected 0 to 1. Scale your scores, or mend the row."

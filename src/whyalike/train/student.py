@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from whyalike.encoders.load import open_model
 from whyalike.errors import BadInput
 from whyalike.train.losses import embed
-from whyalike.train.trainer import Settings, Trained, fit
+from whyalike.train.trainer import Trained, TrainingSettings, fit
 
-SETTINGS = Settings(batch_size=32, learning_rate=1e-4, weight_decay=0.01)
+SETTINGS = TrainingSettings(batch_size=32, learning_rate=1e-4, weight_decay=0.01)
 SCALE = 1000.0  # of the squared error, which is tiny in vectors of length 1: keeps gradients well above AdamW's epsilon
 
 
@@ -28,7 +28,7 @@ def train_student(
     *,
     teacher: str | os.PathLike[str] | None = None,
     student: str | os.PathLike[str] | None = None,
-    settings: Settings = SETTINGS,
+    settings: TrainingSettings = SETTINGS,
     resume: bool = False,
     progress: bool = True,
 ) -> Trained:
@@ -40,7 +40,7 @@ def train_student(
         raise BadInput("Expected at least one pair of parallel sentences.")
     for number, (source, target) in enumerate(parallel, 1):
         if not (source.strip() and target.strip()):
-            raise BadInput(f"Pair {number} has an empty sentence. Mend or drop it.")
+            raise BadInput(f"Pair {number} has an empty sentence. Fix or drop it.")
     torch.manual_seed(settings.seed)
     master, made = open_model(teacher), open_model(student if student is not None else teacher)
     sizes = [model.get_embedding_dimension() for model in (master, made)]
@@ -55,7 +55,7 @@ def train_student(
         DistillationLoss(made),
         {"source": sources, "target": [target for _, target in parallel], "label": wanted.tolist()},
         Path(folder),
-        asked={
+        request={
             "kind": "student",
             "teacher": str(teacher) if teacher else None,
             "student": str(student) if student else None,

@@ -2,7 +2,7 @@
 
 The loop is sentence-transformers' own trainer. A run that was killed is taken up at its last checkpoint and ends with the
 same weights as one that was not. A finished model is a folder in sentence-transformers' format, with `training.json`
-beside it: what was asked, and how the loss went. It is written last: with it the training is complete.
+beside it: the request, and how the loss went. It is written last: with it the training is complete.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from transformers.trainer_callback import PrinterCallback
 from whyalike import __version__
 from whyalike.encoders.modules import revive
 from whyalike.errors import BadInput, DamagedFile, MissingExtra
-from whyalike.runs import ASKED, LOCK, check_asked, digest, held, is_empty, read_asked, write_asked
-from whyalike.untrusted import Fields, parse_json, read_text
-from whyalike.whole_files import whole_file, write_text, writing
+from whyalike.storage.reading import Fields, parse_json, read_text
+from whyalike.storage.run_folder import REQUEST, RunFolder, check_request, digest, locked
+from whyalike.storage.writing import whole_file, write_text, writing
 
 try:
     from datasets import Dataset, disable_progress_bars
@@ -44,7 +44,7 @@ WHOLE = "whole"  # a file in a checkpoint that was written to its end
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class TrainingSettings:
     """How to train. The defaults are those of the Siamese paper's appendix A."""
 
     epochs: float = 5.0
@@ -86,13 +86,13 @@ class Trained:
     folder: Path
     losses: tuple[tuple[int, float], ...]  # step, mean loss since the last one listed
     measured: tuple[dict[str, float], ...]  # on the development set, after each epoch
-    asked: Mapping[str, Any] = field(default_factory=dict)
+    request: Mapping[str, Any] = field(default_factory=dict)
     was_complete: bool = False  # nothing was left to do
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "version": __version__,
-            "asked": dict(self.asked),
+            "request": dict(self.request),
             "losses": [list(each) for each in self.losses],
             "measured": list(self.measured),
         }
@@ -104,8 +104,8 @@ def fit(
     columns: Mapping[str, list[Any]],
     folder: Path,
     *,
-    asked: Mapping[str, Any],
-    settings: Settings,
+    request: Mapping[str, Any],
+    settings: TrainingSettings,
     measure: Measure | None = None,
     beside: Callable[[Path], None] = lambda folder: None,
     resume: bool = False,
@@ -113,15 +113,15 @@ def fit(
 ) -> Trained:
     """Train a model on a table and save it in ``folder``; ``beside`` writes what else belongs there.
 
-    ``asked`` is recorded, and must be the same, and the table too, when a run is taken up again with ``resume``.
+    ``request`` is recorded, and must be the same, and the table too, when a run is taken up again with ``resume``.
     """
     rows = len(next(iter(columns.values())))
-    asked = {**asked, "settings": asdict(settings), "rows": rows, "data": digest(dict(columns))}
-    with held(folder), writing(folder):
+    request = {**request, "settings": asdict(settings), "rows": rows, "data": digest(dict(columns))}
+    with locked(folder), writing(folder):
         if (folder / RECORD).is_file():
-            return _completed(folder, asked, resume)
-        checkpoint = _prepare(folder, asked, resume)
-        trained = _trained(model, loss, columns, folder, asked, settings, measure, checkpoint, progress)
+            return _completed(folder, request, resume)
+        checkpoint = _prepare(folder, request, resume)
+        trained = _trained(model, loss, columns, folder, request, settings, measure, checkpoint, progress)
         model.eval()
         model.save(str(folder), create_model_card=False)
         beside(folder)
@@ -135,8 +135,8 @@ def _trained(
     loss: nn.Module,
     columns: Mapping[str, list[Any]],
     folder: Path,
-    asked: Mapping[str, Any],
-    settings: Settings,
+    request: Mapping[str, Any],
+    settings: TrainingSettings,
     measure: Measure | None,
     checkpoint: Path | None,
     progress: bool,
@@ -148,7 +148,7 @@ def _trained(
         _load_own(loss, checkpoint)
     trainer = SentenceTransformerTrainer(
         model=model,
-        args=_arguments(folder / CHECKPOINTS, settings, asked["rows"]),
+        args=_arguments(folder / CHECKPOINTS, settings, request["rows"]),
         train_dataset=Dataset.from_dict(dict(columns)),
         loss=loss,
         callbacks=[watcher],
@@ -161,7 +161,7 @@ def _trained(
         for row in trainer.state.log_history
         if any(name.startswith("dev_") for name in row)
     ]
-    return Trained(folder, tuple(history), tuple(measured), asked)
+    return Trained(folder, tuple(history), tuple(measured), request)
 
 
 def load_record(folder: Path) -> Trained:
@@ -172,17 +172,17 @@ def load_record(folder: Path) -> Trained:
         losses = found.numbers("losses", len(found.list("losses")), 2)
         measured = tuple(Fields(each, "a measurement").value for each in found.list("measured"))
         steps = tuple((int(step), float(loss)) for step, loss in losses)
-        return Trained(folder, steps, measured, found.fields("asked").value)
+        return Trained(folder, steps, measured, found.fields("request").value)
     except ValueError as error:
         raise DamagedFile(f"{path} is damaged: {error}. Train the model again in another folder.") from error
 
 
-def _completed(folder: Path, asked: Mapping[str, Any], resume: bool) -> Trained:
+def _completed(folder: Path, request: Mapping[str, Any], resume: bool) -> Trained:
     """A training that has its record is complete, though it may have been killed before it could clear up."""
     if not resume:
         raise BadInput(f"{folder} holds a finished training. Give another folder, or empty this one.")
     trained = load_record(folder)
-    check_asked(trained.asked, asked, folder, "Give another folder.")
+    check_request(trained.request, request, folder, "Give another folder.")
     _clear_up(folder)
     return replace(trained, was_complete=True)
 
@@ -192,27 +192,20 @@ def _clear_up(folder: Path) -> None:
         shutil.rmtree(folder / CHECKPOINTS)
 
 
-def _prepare(folder: Path, asked: Mapping[str, Any], resume: bool) -> Path | None:
-    """The last checkpoint to go on from, or None; refuses a folder that holds something else."""
-    checkpoints = folder / CHECKPOINTS
-    state = checkpoints / ASKED
-    if not state.is_file():
-        begun = {each.name for each in folder.iterdir()} <= {CHECKPOINTS, LOCK} and is_empty(checkpoints)
-        if not begun:
-            raise BadInput(f"{folder} exists and is no unfinished training. Give another folder, or empty this one.")
-        write_asked(state, asked)
-        return None
-    if not resume:
-        raise BadInput(f"{folder} holds an unfinished training. Take it up again with resume, or give another folder.")
-    check_asked(read_asked(state), asked, folder, "Resume it as it was begun, or give another folder.")
-    found = {int(each.name.rsplit("-", 1)[1]): each for each in checkpoints.glob("checkpoint-*")}
-    whole = [step for step, each in found.items() if (each / WHOLE).is_file()]
-    for step in found.keys() - whole:
-        shutil.rmtree(found[step])  # what a killed process, or a full disk, left of it
-    return found[max(whole)] if whole else None
+def _prepare(folder: Path, request: Mapping[str, Any], resume: bool) -> Path | None:
+    """The last checkpoint to resume from, or None; refuses a folder that holds something else."""
+    file, advice = f"{CHECKPOINTS}/{REQUEST}", "Resume it with the same settings, or give another folder."
+    if (folder / file).is_file() and not resume:
+        raise BadInput(f"{folder} holds an unfinished training. Resume it (--resume), or give another folder.")
+    with RunFolder.open(folder, request, request_file=file, advice=advice):
+        found = {int(each.name.rsplit("-", 1)[1]): each for each in (folder / CHECKPOINTS).glob("checkpoint-*")}
+        whole = [step for step, each in found.items() if (each / WHOLE).is_file()]
+        for step in found.keys() - whole:
+            shutil.rmtree(found[step])  # what a killed process, or a full disk, left of it
+        return found[max(whole)] if whole else None
 
 
-def _arguments(folder: Path, settings: Settings, rows: int) -> SentenceTransformerTrainingArguments:
+def _arguments(folder: Path, settings: TrainingSettings, rows: int) -> SentenceTransformerTrainingArguments:
     steps = settings.max_steps or max(1, round(settings.epochs * -(-rows // settings.batch_size)))
     return SentenceTransformerTrainingArguments(
         output_dir=str(folder),

@@ -1,5 +1,5 @@
 import { $, ask, download, fields, fillModels, loadingText, say, start } from "/static/page.js";
-import { line, make, paint, signed } from "/static/draw.js";
+import { put } from "/static/draw.js";
 
 const form = $("#ask");
 let shown = null;
@@ -10,33 +10,16 @@ async function run(signal) {
   const answer = await (await ask("/api/contrast", body, signal)).json();
   if (signal.aborted) return "";
   shown = answer;
-  draw(answer.scene);
-  return `A rather than B: ${signed(answer.difference)}.`;
-}
-
-const most = (values) => Math.max(...values.map(Math.abs), 1e-9);
-
-function draw(scene) {
   $("#result").hidden = false;
-  $("#score").textContent = `A rather than B: ${signed(scene.difference)}`;
-  $("#words").replaceChildren(...scene.lines.map(({ name, words, limit }) => line(name, words, limit).row));
-  $("#caption").textContent = scene.caption;
-  $("#notes").replaceChildren(...scene.notes.map((text) => make("p", { className: "note", text })));
-  const table = make("table", {}, make("thead", {}, make("tr", {}, ...["word", "for A", "for B", "difference"].map((text) => make("th", { text, scope: "col" })))));
-  const limit = most(scene.rows.map((row) => row.difference));
-  for (const row of scene.rows) {
-    const cell = make("td", { className: "cell", text: signed(row.difference) });
-    paint(cell, row.difference, limit);
-    const name = make("td", { text: row.word });
-    name.dir = "auto";
-    table.append(make("tr", {}, name, make("td", { className: "cell", text: signed(row.a) }), make("td", { className: "cell", text: signed(row.b) }), cell));
-  }
-  $("#pairs").replaceChildren(table);
-  $("#closing").textContent = scene.closing;
+  $("#score").textContent = answer.heading;
+  $("#caption").textContent = answer.caption;
+  $("#closing").textContent = answer.closing;
+  for (const name of ["words", "pairs", "notes"]) put($(`#${name}`), answer.html[name]);
+  return `${answer.heading}.`;
 }
 
 document.querySelector("[data-download]").addEventListener("click", () => {
-  const { scene: _, ...contrast } = shown;
+  const { html: _, heading: __, caption: ___, closing: ____, ...contrast } = shown;
   download("contrast.json", new Blob([JSON.stringify(contrast)], { type: "application/json" }));
 });
 await fillModels(form.model);

@@ -1,5 +1,5 @@
 import { $, ask, download, fields, fillModels, loadingText, say, start } from "/static/page.js";
-import { line, links, make, matrix, paint, pairs, parts, signed } from "/static/draw.js";
+import { links, put, shade, signed } from "/static/draw.js";
 
 const form = $("#ask");
 let shown = null, pinned = null;
@@ -14,38 +14,31 @@ async function run(signal) {
   if (signal.aborted) return "";
   shown = { asked, answer };
   pinned = null;
-  draw(answer.scene);
+  draw(answer);
   return `Explained: score ${answer.score.toFixed(3)}.`;
 }
 
-function draw(scene) {
+function draw({ scene, html }) {
   $("#result").hidden = false;
   $("#score").textContent = `score ${scene.score.toFixed(3)}`;
   $("#caption").textContent = scene.caption;
   $("#closing").textContent = scene.closing;
-  $("#notes").replaceChildren(...scene.notes.map((text) => make("p", { className: "note", text })));
-  $("#pairs").replaceChildren(pairs(scene));
-  $("#parts").replaceChildren(parts(scene));
-  $("#sum-part").hidden = !scene.parts.length;
+  for (const name of ["words", "pairs", "parts", "matrix", "notes"]) put($(`#${name}`), html[name]);
+  $("#sum-part").hidden = !html.parts;
   $("#partners").replaceChildren();
-  const sides = {
-    left: line("left", scene.left, scene.word_limit, { tag: "button" }),
-    right: line("right", scene.right, scene.word_limit, { tag: "button" }),
-  };
-  $("#words").replaceChildren(sides.left.row, sides.right.row);
-  const link = () => links($("#words"), scene, sides.left.elements, sides.right.elements);
+  const [left, right] = [...document.querySelectorAll("#words .line")].map((text) => [...text.querySelectorAll("button.word")]);
+  const link = () => links($("#words"), scene.pairs);
   window.onresize = link;
   link();
-  const grid = matrix(scene);
-  const fold = $("#all");
-  fold.open = scene.grid.rows.length * scene.grid.columns.length <= WIDEST * WIDEST;
-  $("#matrix").replaceChildren(grid.table);
-  listen(scene, sides, grid, link);
+  $("#all").open = scene.grid.rows.length * scene.grid.columns.length <= WIDEST * WIDEST;
+  const cells = new Map([...document.querySelectorAll("#matrix td.cell")].map((cell) => [`${cell.dataset.row} ${cell.dataset.column}`, cell]));
+  const own = new Map([...left, ...right].map((word) => [word, word.className]));
+  listen(scene, { left, right }, cells, own, link);
 }
 
-function listen(scene, sides, grid, link) {
+function listen(scene, sides, cells, own, link) {
   const other = { left: "right", right: "left" };
-  const value = (side, i, j) => (side === "left" ? scene.cells[i][j] : scene.cells[j][i]);
+  const at = (table, side, i, j) => (side === "left" ? table[i][j] : table[j][i]);
 
   const lit = [];
   const glow = (cell) => {
@@ -56,12 +49,11 @@ function listen(scene, sides, grid, link) {
 
   function plain() {
     for (const name of ["left", "right"]) {
-      sides[name].elements.forEach((element, index) => {
-        element.classList.remove("chosen", "pinned");
+      for (const element of sides[name]) {
+        element.className = own.get(element);
         element.setAttribute("aria-pressed", "false");
         element.querySelector("sup")?.remove();
-        paint(element, scene[name][index].value, scene.word_limit);
-      });
+      }
     }
     for (const cell of lit.splice(0)) cell.classList.remove("lit");
     $("#partners").replaceChildren();
@@ -70,20 +62,21 @@ function listen(scene, sides, grid, link) {
 
   function light(side, index) {
     plain();
-    const word = sides[side].elements[index];
+    const word = sides[side][index];
     word.classList.add(pinned ? "pinned" : "chosen");
     word.setAttribute("aria-pressed", String(pinned !== null));
-    const partners = scene[other[side]].map((partner, j) => ({ partner, j, value: value(side, index, j) }));
+    const partners = scene[other[side]].map((partner, j) => ({ partner, j, value: at(scene.cells, side, index, j) }));
     for (const { j, value: v } of partners) {
-      const element = sides[other[side]].elements[j];
-      paint(element, v, scene.limit);
-      if (Math.abs(v) >= 0.1 * scene.limit) element.append(make("sup", { text: signed(v, 2) }));
+      const element = sides[other[side]][j];
+      shade(element, at(scene.shades, side, index, j));
+      if (Math.abs(v) >= 0.1 * scene.limit) element.append(Object.assign(document.createElement("sup"), { textContent: signed(v, 2) }));
       if (v >= 0.5 * scene.limit) element.closest("details")?.setAttribute("open", ""); // a strong partner shows itself
-      glow(grid.cells.get(side === "left" ? `${index} ${j}` : `${j} ${index}`));
+      glow(cells.get(side === "left" ? `${index} ${j}` : `${j} ${index}`));
     }
     const best = [...partners].sort((a, b) => b.value - a.value).slice(0, 4);
     const text = best.map((each) => `${each.partner.label} ${signed(each.value)}`).join(",  ");
-    $("#partners").replaceChildren(make("strong", { text: scene[side][index].label }), ` with  ${text}`);
+    const name = Object.assign(document.createElement("strong"), { textContent: scene[side][index].label });
+    $("#partners").replaceChildren(name, ` with  ${text}`);
     link();
   }
 
@@ -93,7 +86,7 @@ function listen(scene, sides, grid, link) {
   }
 
   for (const side of ["left", "right"]) {
-    sides[side].elements.forEach((element, index) => {
+    sides[side].forEach((element, index) => {
       element.addEventListener("mouseenter", () => pinned || light(side, index));
       element.addEventListener("focus", () => pinned || light(side, index));
       element.addEventListener("mouseleave", rest);
@@ -104,13 +97,13 @@ function listen(scene, sides, grid, link) {
       });
     });
   }
-  for (const [key, cell] of grid.cells) {
+  for (const [key, cell] of cells) {
     const [i, j] = key.split(" ").map(Number);
     const show = () => {
       if (pinned) return;
       plain();
-      sides.left.elements[i].classList.add("chosen");
-      sides.right.elements[j].classList.add("chosen");
+      sides.left[i].classList.add("chosen");
+      sides.right[j].classList.add("chosen");
       glow(cell);
       $("#partners").replaceChildren(`${cell.title}`);
     };
@@ -119,7 +112,7 @@ function listen(scene, sides, grid, link) {
     cell.addEventListener("mouseleave", rest);
     cell.addEventListener("blur", rest);
   }
-  walk(grid.cells, scene.grid);
+  walk(cells, scene.grid);
   document.onkeydown = (event) => {
     if (event.key !== "Escape") return;
     pinned = null;
@@ -152,7 +145,7 @@ for (const button of document.querySelectorAll("[data-download]")) {
     const kind = button.dataset.download;
     try {
       if (kind === "json") {
-        const { scene: _, ...explanation } = shown.answer;
+        const { scene: _, html: __, ...explanation } = shown.answer;
         download("explanation.json", new Blob([JSON.stringify(explanation)], { type: "application/json" }));
       } else {
         say("Drawing …", "busy");

@@ -1,31 +1,21 @@
 import { $, ask, say } from "/static/page.js";
-import { line, links, make, paint } from "/static/draw.js";
+import { links, put } from "/static/draw.js";
 
 let rater = localStorage.getItem("whyalike-rater") ?? "", item = null, waiting = false, shownAt = 0;
 $("#who").rater.value = rater;
 
-function show({ item: next, done, total, scale }) {
+function show({ item: next, done, total, scale, html }) {
   item = next;
   shownAt = performance.now();
   $("#who").hidden = true;
   $("#result").hidden = !next;
   say(next ? `${done} of ${total} rated` : `All ${total} are rated. Thank you, ${rater}.`);
   if (!next) return;
-  const left = line("left", next.left, 1), right = line("right", next.right, 1);
-  for (const [name, { row }] of [["left", left], ["right", right]])
-    if (next.cut?.includes(name)) row.append(make("span", { className: "note", text: " … the model read no further" }));
-  $("#words").replaceChildren(left.row, right.row);
-  links($("#words"), next, left.elements, right.elements);
-  for (const element of [...left.elements, ...right.elements]) element.title = ""; // numbers would tell methods apart
-  const table = make("table");
-  for (const pair of next.pairs) {
-    const cell = make("td", { className: "cell", text: " " });
-    paint(cell, pair.value, 1);
-    table.append(make("tr", {}, cell, make("td", {}, make("bdi", { text: pair.left }), " ↔ ", make("bdi", { text: pair.right }))));
-  }
-  $("#pairs").replaceChildren(table);
+  put($("#words"), html.words);
+  put($("#pairs"), html.pairs);
+  links($("#words"), next.pairs);
   $("#scale").replaceChildren($("#scale legend"), ...Object.entries(scale).map(([score, text]) => {
-    const button = make("button", { text: `${score}  ${text}`, type: "button" });
+    const button = Object.assign(document.createElement("button"), { textContent: `${score}  ${text}`, type: "button" });
     button.addEventListener("click", () => answer(Number(score)));
     return button;
   }));

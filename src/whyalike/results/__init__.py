@@ -1,0 +1,1 @@
+"""What is made and read: frozen values in numpy, without torch."""

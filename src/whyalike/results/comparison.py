@@ -1,0 +1,150 @@
+"""Several explanations of one pair, and how far they agree."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from whyalike.errors import BadInput
+from whyalike.results.explanation import Explanation
+from whyalike.results.frames import make_frame
+from whyalike.results.sides import Side
+from whyalike.statistics import rank_correlation
+
+FORMAT, VERSION = "whyalike comparison", 1
+Table = Float[np.ndarray, "entries entries"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """One explanation of the pair, what to call it, and how long it took."""
+
+    name: str
+    explanation: Explanation
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """Explanations of one pair. Agreement is over pairs of the texts' own words (or sentences) that all of them speak of."""
+
+    entries: tuple[Entry, ...]
+
+    def __post_init__(self) -> None:
+        explanations = [entry.explanation for entry in self.entries]
+        if len({(e.left.text, e.right.text) for e in explanations}) != 1:
+            raise BadInput("A comparison needs explanations of one pair of texts, at least one; these are of several.")
+        units = {side.unit for e in explanations for side in (e.left, e.right)}
+        if len(units) != 1 or "token" in units:
+            raise BadInput(
+                f"Explanations are compared in words or in sentences, all alike; got {sorted(units)}. Use by_word()."
+            )
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs the agreement is over. Where one of several models reads less of a text, fewer than it has."""
+        return len(self._values()[0])
+
+    @property
+    def spearman(self) -> Table:
+        """Rank correlation of the pairs' values. NaN where one side ranks nothing: all its values are equal."""
+        values = self._values()
+        return self._table(lambda i, j: rank_correlation(values[i], values[j]))
+
+    def overlap(self, count: int = 10) -> Table:
+        """How much of the top pairs is shared: |A ∩ B| / min(|A|, |B|), where A are the ``count`` largest positive ones."""
+        tops = [_top(values, count) for values in self._values()]
+        return self._table(lambda i, j: _shared(tops[i], tops[j]))
+
+    def __repr__(self) -> str:
+        e = self.entries[0].explanation
+        return (
+            f"Comparison({e.left.text[:30]!r} ↔ {e.right.text[:30]!r}: {', '.join(each.name for each in self.entries)})"
+        )
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """One row per explanation and pair of units: its name, and the columns of `Explanation.to_columns`."""
+        tables = [(entry.name, entry.explanation.to_columns()) for entry in self.entries]
+        names = [name for name, table in tables for _ in table["value"]]
+        return {"explanation": names} | {
+            column: [value for _, table in tables for value in table[column]] for column in tables[0][1]
+        }
+
+    def to_frame(self) -> Any:
+        """A polars (or pandas) data frame of `to_columns`."""
+        return make_frame(self.to_columns())
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the comparison in the format of the file's ending: .json, .csv, .parquet or .html."""
+        from whyalike.results.files import save
+
+        return save(self, path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values: what ``whyalike compare --json`` prints. What cannot be said (NaN) is null."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "entries": [
+                {
+                    "name": entry.name,
+                    "seconds": entry.seconds,
+                    "adds_up": entry.explanation.adds_up,
+                    "residual": entry.explanation.residual,
+                    "top_pairs": [pair._asdict() for pair in entry.explanation.top_pairs(10)],
+                    "explanation": entry.explanation.to_dict(),
+                }
+                for entry in self.entries
+            ],
+            "pairs_compared": self.pairs,
+            "spearman": _plain(self.spearman),
+            "top_10_overlap": _plain(self.overlap()),
+        }
+
+    def _repr_html_(self) -> str:
+        from whyalike.render.comparison import fragment
+
+        return fragment(self)
+
+    def _values(self) -> list[Float[np.ndarray, "pairs"]]:
+        return shared_values([entry.explanation for entry in self.entries])
+
+    def _table(self, value: Callable[[int, int], float]) -> Table:
+        numbers = range(len(self.entries))
+        return np.array([[value(i, j) for j in numbers] for i in numbers], dtype=np.float64)
+
+
+def shared_values(explanations: Sequence[Explanation]) -> list[Float[np.ndarray, "pairs"]]:
+    """Each explanation's values of the pairs of words (or sentences) that all of them speak of, in one order."""
+    lefts, rights = ([_units(getattr(e, name)) for e in explanations] for name in ("left", "right"))
+    rows, columns = (sorted(set.intersection(*map(set, each))) for each in (lefts, rights))
+    return [
+        e.matrix[np.ix_([left[unit] for unit in rows], [right[unit] for unit in columns])].ravel()
+        for e, left, right in zip(explanations, lefts, rights, strict=True)
+    ]
+
+
+def _units(side: Side) -> dict[int, int]:
+    """The text's own words (or sentences), by their number in the text, and where they stand."""
+    parents = side.word_of if side.unit == "word" else side.sentence_of
+    return {int(parents[index]): index for index in side.own}
+
+
+def _top(values: Float[np.ndarray, "pairs"], count: int) -> set[int]:
+    order = np.argsort(-values, kind="stable")[:count]
+    return {int(index) for index in order if values[index] > 0}
+
+
+def _shared(one: set[int], other: set[int]) -> float:
+    return len(one & other) / min(len(one), len(other)) if one and other else math.nan
+
+
+def _plain(table: Table) -> list[list[float | None]]:
+    return [[None if math.isnan(value) else float(value) for value in row] for row in table]

@@ -1,0 +1,71 @@
+"""Who made a result, and what was measured on the way: the model, the method, the measurements of one text."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+Cells = Literal["sums", "means", "same words"]
+
+
+@dataclass(frozen=True, slots=True)
+class MethodRecord:
+    """Which method made a result, with which parameters, and whether its parts claim to add up to the score.
+
+    ``cells`` says how the cells of several tokens become the cell of one word: they are summed (everything that adds up),
+    averaged (cosines), or computed again from the words themselves (exact match).
+    """
+
+    name: str
+    parameters: dict[str, Any]
+    adds_up: bool
+    cells: Cells = "sums"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRecord:
+    """Which model made a result, and how it compares embeddings."""
+
+    name: str
+    similarity: Literal["cosine", "dot"]
+    pooling: str
+    layers: int
+    dim: int
+    max_tokens: int | None
+    fingerprint: str  # digest of everything that affects an embedding; tells two models of one name apart
+    pooling_assumed: bool = False  # the model states no pooling, so mean pooling was assumed
+
+    def scale(self, left: Float[np.ndarray, "dim"], right: Float[np.ndarray, "dim"]) -> float:
+        """``Z``: the product of the norms for cosine, 1 for dot. As in sentence-transformers a zero norm counts as 1e-12."""
+        if self.similarity == "dot":
+            return 1.0
+        norms = [max(float(np.linalg.norm(each.astype(np.float64))), 1e-12) for each in (left, right)]
+        return norms[0] * norms[1]
+
+    def score(self, left: Float[np.ndarray, "dim"], right: Float[np.ndarray, "dim"]) -> float:
+        """The model's own similarity of two embeddings."""
+        return float(left.astype(np.float64) @ right.astype(np.float64)) / self.scale(left, right)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a method measured on one text. A value that does not apply to the method is None."""
+
+    steps: int | None = None  # integration steps
+    error: float | None = None  # of the integral, relative to its true value
+    rule: str | None = None  # quadrature rule
+    steps_in_float64: int | None = None
+    reference_size: float | None = None  # norm of the reference's embedding, relative to the text's
+    words_without_vector: int | None = None
+    gradient_vanishes: str | None = None  # why: "no words" or "same direction"
+    storage_error: float | None = None  # of contributions stored in float16, relative
+
+    def to_dict(self) -> dict[str, Any]:
+        """Only what was measured."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+NOTHING_MEASURED = Measured()

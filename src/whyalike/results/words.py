@@ -1,0 +1,50 @@
+"""The words of a text with their values, as every picture shows them."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Literal, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from whyalike.results.explanation import Explanation
+from whyalike.results.sides import Kind, Side
+
+JOINERS = "\u200c\u200d"  # Persian and emoji are wrong without them
+
+
+class Word(NamedTuple):
+    """A unit of a text, and the sum of its pairs with all of the other text; or its saliency, where words are matched."""
+
+    label: str
+    kind: Kind
+    value: float
+    sentence: int  # the sentence it lies in; -1 for what is not text
+
+
+def words_of(side: Side, values: Float[np.ndarray, "tokens"]) -> tuple[Word, ...]:
+    rows = zip(side.labels, side.kinds, values, side.sentence_of, strict=True)
+    return tuple(Word(printable(label), kind, float(value), int(sentence)) for label, kind, value, sentence in rows)
+
+
+def word_values(e: Explanation) -> tuple[Float[np.ndarray, "left"], Float[np.ndarray, "right"]]:
+    """What the words of both texts are coloured by: the sums of their pairs, or their saliency where words are matched."""
+    if e.matching is None or e.left.unit != "word":
+        return e.matrix.sum(1), e.matrix.sum(0)
+    return e.matching.left_saliency, e.matching.right_saliency
+
+
+def direction(words: tuple[Word, ...]) -> Literal["ltr", "rtl"]:
+    """Which way a text runs: that of its first letter that has one."""
+    for word in words:
+        for letter in word.label if word.kind == "text" else "":
+            kind = unicodedata.bidirectional(letter)
+            if kind in ("L", "R", "AL"):
+                return "ltr" if kind == "L" else "rtl"
+    return "ltr"
+
+
+def printable(label: str) -> str:
+    """A label without characters that move the cursor or change the direction of what follows; joiners stay."""
+    return "".join(each if each.isprintable() or each in JOINERS else "�" for each in label) or "∅"

@@ -1,0 +1,111 @@
+"""``whyalike explain --data``: a row per word pair, bad rows named, resumed after an interruption."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars
+import pytest
+from typer.testing import CliRunner
+
+import whyalike
+from whyalike.cli import app, explain_file
+from whyalike.errors import BadInput
+
+ROWS = [
+    {"q": "A man plays guitar.", "a": "Someone makes music."},
+    {"q": "The dog runs.", "a": ""},
+    {"q": "A cat sleeps.", "a": "word " * 300},
+    {"q": "It rains.", "a": "The weather is wet."},
+]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> str:
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    return str(tmp_path / "pairs.jsonl")
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(app, ["explain", *arguments], catch_exceptions=False)
+
+
+NAMES = ("--column", "left=q", "--column", "right=a")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+def test_every_pair_of_a_file_is_explained(ending: str, data: str, tmp_path: Path) -> None:
+    out = tmp_path / f"out.{ending}"
+    done = run("--data", data, "--out", str(out), *NAMES)
+    assert done.exit_code == 0, done.output
+    read = {"parquet": polars.read_parquet, "csv": polars.read_csv, "jsonl": polars.read_ndjson}[ending]
+    frame = read(out)
+    assert frame["row"].unique().sort().to_list() == [1, 4]
+    for number in (1, 4):
+        e = whyalike.explain(ROWS[number - 1]["q"], ROWS[number - 1]["a"], unit="word")
+        own = frame.filter(polars.col("row") == number)
+        assert own["value"].sum() == pytest.approx(e.score, abs=1e-6)
+        assert own["score"][0] == pytest.approx(e.score, abs=1e-6)
+    rejects = [json.loads(line) for line in (tmp_path / f"out.{ending}.rejects.jsonl").read_text().splitlines()]
+    assert [each["row"] for each in rejects] == [2, 3]
+    assert "is empty" in rejects[0]["reason"]
+    assert "reads at most 256" in rejects[1]["reason"]
+    assert "2 rows could not be explained" in done.stderr.replace("\n", " ")
+    assert not out.with_name(out.name + explain_file.WORK).exists()
+
+
+def test_an_interrupted_run_is_resumed(data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = ("--data", data, *NAMES, "--truncate")
+    run(*arguments, "--out", str(tmp_path / "whole.csv"))
+    explained: list[int] = []
+    original = explain_file.explain_pairs
+
+    def dies(pairs: Any, **options: Any) -> Any:
+        explained.append(len(pairs))
+        if len(explained) == 2:
+            raise KeyboardInterrupt
+        return original(pairs, **options)
+
+    monkeypatch.setattr(explain_file.compute_rows, "__defaults__", (2,))
+    monkeypatch.setattr(explain_file, "explain_pairs", dies)
+    out = tmp_path / "out.csv"
+    assert CliRunner().invoke(app, ["explain", *arguments, "--out", str(out)]).exit_code != 0
+    assert not out.exists()
+    run(*arguments, "--out", str(out))
+    assert explained == [2, 2, 2]  # the first two pairs were not explained again
+    assert polars.read_csv(out)["row"].to_list() == polars.read_csv(tmp_path / "whole.csv")["row"].to_list()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--data", "x.csv"), "--data needs --out"),
+        (("a", "b", "--out", "x.csv"), "--out has no effect on two texts"),
+        (("a", "--data", "x.csv", "--out", "y.csv"), "not both"),
+        (("--data", "x.csv", "--out", "y.csv", "--png", "y.png"), "--png has no effect on a file of pairs"),
+    ],
+)
+def test_options_of_the_other_form_are_refused(arguments: tuple[str, ...], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        run(*arguments)
+
+
+def test_another_ending_is_refused(data: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="ends in '.xlsx'; expected .parquet, .csv, .jsonl"):
+        run("--data", data, "--out", str(tmp_path / "out.xlsx"), *NAMES)
+
+
+def test_a_single_option_is_given_once() -> None:
+    done = CliRunner().invoke(app, ["explain", "a", "b", "--layer", "1", "--layer", "2"])
+    assert done.exit_code == 2
+    assert "given 2 times; give it once" in done.output
+    assert CliRunner().invoke(app, ["--version"]).stdout.startswith("whyalike ")
+
+
+def test_errors_name_the_options_of_the_command_line() -> None:
+    from whyalike.cli.wording import in_command_line_words
+
+    said = in_command_line_words("Pass truncate=True, unit='word', layer=3 or pooling='mean'; reference='zero'.")
+    assert said == "Pass --truncate, --by word, --layer 3 or --pooling mean; --set reference=zero."
