@@ -30,6 +30,7 @@ import altair  # noqa: F401  (imported before the fork, to kill work and not imp
 import polars  # noqa: F401
 import pyarrow.parquet  # noqa: F401
 import spacy  # noqa: F401
+import tqdm
 import vl_convert  # noqa: F401
 
 import whyalike.analysis.report
@@ -222,6 +223,9 @@ def torture_answers(study: Path, place: Path, kills: int, draw: random.Random) -
             if found.get((rater, item)) != int(score):
                 different.add(line)
     return Result(f"answers ({len(accepted.read_text().splitlines()):,} accepted)", kills, 0.0, sorted(different))
+
+
+tqdm.tqdm.monitor_interval = 0  # a thread that may hold a lock while a process is forked
 
 
 def _share(

@@ -186,11 +186,7 @@ def contributions(
     return request.spec.method.contributions(
         request.encoder,
         [check_text(text, f"Text {number}") for number, text in enumerate(texts, 1)],
-        unit=request.options.unit,
-        prompt=prompt,
-        truncate=truncate,
-        budget=budget,
-        progress=progress,
+        request.options,
     )
 
 
@@ -309,7 +305,7 @@ class _Request:
     options: Options
 
     def explain(self, pairs: Iterable[NumberedPair], cache: ContributionCache | None = None) -> Iterator[Explanation]:
-        texts = (self._checked(pair) for pair in pairs)
+        texts = (pair.check() for pair in pairs)
         found = self.spec.method.explain_pairs(self.encoder, texts, self.options, cache)
         return map(self.spec.viewed, found)
 
@@ -324,7 +320,7 @@ class _Request:
             for pair in pairs:
                 order.append(pair.number)
                 try:
-                    texts = self._checked(pair)
+                    texts = pair.check()
                     for text, prompt in zip(texts, self.options.prompts, strict=True):
                         self.encoder.read([text], prompt=prompt, truncate=self.options.truncate)
                 except WhyalikeError as error:
@@ -339,14 +335,6 @@ class _Request:
             order.pop(0)
             yield e
         yield from (skipped.pop(number) for number in order)
-
-    @staticmethod
-    def _checked(pair: NumberedPair) -> tuple[str, str]:
-        left, right = (
-            check_text(text, f"The {side} text of pair {pair.number}")
-            for side, text in (("left", pair.left), ("right", pair.right))
-        )
-        return left, right
 
 
 def _request(
@@ -372,6 +360,8 @@ def _request(
         )
     loaded = as_encoder(encoder)
     spec.method.check(loaded)
+    for prompt in prompts:
+        loaded.prompt_text(prompt)  # refuses a name the model does not have
     options = Options(wanted, prompts, truncate, aligned or spec.aligned, budget, progress, total)
     return _Request(loaded, spec, options)
 

@@ -21,7 +21,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 
 
 class WhyalikeError(Exception):
@@ -90,3 +91,10 @@ class MissingExtra(WhyalikeError, ImportError):
 def unknown(kind: str, name: object, known: Iterable[object]) -> UnknownName:
     """The error for a name that is not there, with the names that are."""
     return UnknownName(f"There is no {kind} {name!r}. Known: {', '.join(map(str, known))}.")
+
+
+def reword(message: str, replacements: Sequence[tuple[str, str]]) -> str:
+    """A message in the words of another surface: the command line has options, the page has controls."""
+    for pattern, replacement in replacements:
+        message = re.sub(pattern, replacement, message)
+    return message

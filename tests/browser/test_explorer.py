@@ -143,7 +143,7 @@ def test_methods_are_compared_side_by_side(page: Page) -> None:
     page.get_by_label("Right text").fill(RIGHT)
     page.get_by_role("button", name="Compare").click()
     expect(page.locator(".card")).to_have_count(3)
-    expect(page.locator(".card").nth(2)).to_contain_text("no claim to add up")
+    expect(page.locator(".card").nth(2)).to_contain_text("does not add up")
     expect(page.locator("#agreement td.cell").first).to_have_text("1.00")
     for name in ("bilrp", "token_outputs", "bti"):
         page.get_by_label(name, exact=True).uncheck()

@@ -169,7 +169,7 @@ def test_from_a_reference_at_zero_the_matrix_alone_is_the_score(family: str, fou
     assert abs(float(e.matrix.sum()) - e.score) <= rests[0] + rests[1] + rests[0] * rests[1] + 1e-9
     assert e.adds_up
     assert len(null_reference._SOLVED[encoder]) == 2  # found once for each length
-    with pytest.raises(BadInput, match="nothing is zero"):
+    with pytest.raises(BadInput, match="never zero"):
         whyalike.IntegratedJacobians(reference="null", normalize="path")
 
 

@@ -96,9 +96,9 @@ def test_a_text_in_many_pairs_is_explained_once(encoder: whyalike.Encoder, monke
     seen: list[str] = []
     original = whyalike.BiLRP.of_readings
 
-    def counting(self: Any, encoder: Any, readings: Any, **options: Any) -> Any:
+    def counting(self: Any, encoder: Any, readings: Any, options: Any) -> Any:
         seen.extend(reading.side.text for reading in readings)
-        return original(self, encoder, readings, **options)
+        return original(self, encoder, readings, options)
 
     whyalike.explain(LEFT, RIGHT, encoder=encoder)  # which also chooses the layer
     monkeypatch.setattr(whyalike.BiLRP, "of_readings", counting)
@@ -132,7 +132,7 @@ def test_the_one_sided_view_equals_row_sums_plus_left_terms(method: str, encoder
     np.testing.assert_allclose(one.values, e.one_sided().values, atol=1e-5)
     assert one.other.text == RIGHT
     assert one.measured == e.measured["left"]
-    assert one.rest == pytest.approx(e.one_sided().rest, abs=1e-5)
+    assert one.background == pytest.approx(e.one_sided().background, abs=1e-5)
     assert one.score == pytest.approx(e.score, abs=1e-6)
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import whyalike
+from tests.evaluation_pairs import with_matrix
 from tests.families import tiny_encoder
-from tests.judged import with_matrix
 from whyalike.data.alignments import Aligned, Chunks, in_words, membership, read_alignments
 from whyalike.errors import BadInput, UnknownName
 from whyalike.evaluate.human import Human

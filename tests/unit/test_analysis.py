@@ -15,8 +15,8 @@ import pytest
 from typer.testing import CliRunner
 
 import whyalike
+from tests.analysis_corpus import LABELS, PAIRS, make_corpus
 from tests.families import LEFT, RIGHT, tiny_encoder
-from tests.studied import LABELS, PAIRS, study_of
 from whyalike.analysis import ANALYSES
 from whyalike.analysis import interactions as module
 from whyalike.analysis.adjectives import TRIPLETS, adjectives, attributions_to_adjectives
@@ -43,6 +43,7 @@ from whyalike.cli import app
 from whyalike.errors import BadInput
 from whyalike.language.taggers import tagger
 from whyalike.language.words import NamedTagger, reads_english
+from whyalike.methods.method import Options
 from whyalike.render.analysis import save, to_report
 
 
@@ -53,7 +54,7 @@ def encoder() -> whyalike.Encoder:
 
 @pytest.fixture
 def study(encoder: whyalike.Encoder, tmp_path: Path) -> Corpus:
-    return study_of(encoder, tmp_path / "study")
+    return make_corpus(encoder, tmp_path / "study")
 
 
 COLUMNS = ("pair", "left", "left_at", "left_pos", "left_role", "right", "right_at", "right_pos", "right_role", "value")
@@ -212,7 +213,7 @@ def test_adjectives_are_compared_at_their_place(encoder: whyalike.Encoder) -> No
 def test_references_are_those_of_integrated_jacobians(encoder: whyalike.Encoder) -> None:
     own, neutral = embeddings_and_references(encoder, [LEFT, "dog"], "pad", "own", progress=False)
     method = whyalike.IntegratedJacobians(layer=encoder.layers)
-    parts = method.contributions(encoder, [LEFT, "dog"])
+    parts = method.contributions(encoder, [LEFT, "dog"], Options())
     for number, part in enumerate(parts):
         np.testing.assert_allclose(own[number], part.embedding, atol=1e-9)
         np.testing.assert_allclose(neutral[number], part.remainder, atol=1e-6)
@@ -339,7 +340,13 @@ def test_a_report_is_one_page_that_escapes_its_texts(encoder: whyalike.Encoder, 
     pairs = [*PAIRS, ("<script>alert(1)</script> the dog", "the dog")]
     study = Corpus(pairs, {"tiny": encoder}, tmp_path, tagger("english"), [*LABELS, 0.0], progress=False)
     page = to_report(report(study), study, "our own")
-    for title in ("At a glance", "Parts of speech", "Syntactic roles", "Negation", "Where model and people part ways"):
+    for title in (
+        "At a glance",
+        "Parts of speech",
+        "Syntactic roles",
+        "Negation",
+        "Largest disagreements with human scores",
+    ):
         assert title in page
     assert "<script>alert" not in page
     own = re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)  # without the bundle that draws

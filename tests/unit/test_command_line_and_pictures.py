@@ -118,7 +118,7 @@ def test_bad_calls_get_one_clear_line(
 
 def test_truncation_and_missing_claims_are_shown() -> None:
     assert "The left text was cut: 46 of its tokens" in run("explain", "word " * 300, "b", "--truncate")
-    assert "random makes no claim to add up" in run("explain", *PAIR, "--method", "random")
+    assert "random does not add up" in run("explain", *PAIR, "--method", "random")
     assert "integration error 0." in run("explain", *PAIR, "--method", "integrated_jacobians", "--layer", "5")
 
 

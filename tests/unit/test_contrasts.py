@@ -30,8 +30,8 @@ def test_the_difference_falls_apart_over_the_query_and_over_both_texts(method: s
         found = whyalike.contrast(QUERY, A, B, encoder=encoder, method=method, unit=unit)  # type: ignore[arg-type]
         alone = [whyalike.explain(QUERY, text, encoder=encoder, method=method).score for text in (A, B)]
         assert found.difference == pytest.approx(alone[0] - alone[1])
-        assert found.query_values.sum() + found.query_rest == pytest.approx(found.difference, abs=1e-9)
-        sides = [side.values.sum() + side.rest for side in (found.a_side, found.b_side)]
+        assert found.query_values.sum() + found.query_background == pytest.approx(found.difference, abs=1e-9)
+        sides = [side.values.sum() + side.background for side in (found.a_side, found.b_side)]
         assert sides[0] - sides[1] == pytest.approx(found.difference, abs=1e-9)
         assert found.adds_up
         assert found.query.unit == unit
@@ -55,7 +55,7 @@ def test_what_does_not_belong_together_is_refused(bert: whyalike.Encoder) -> Non
         whyalike.Contrast(a, whyalike.explain(QUERY, B, encoder=bert, layer=1))
     with pytest.raises(whyalike.errors.BadInput, match="by one model"):
         whyalike.Contrast(a, replace(b, model=replace(b.model, fingerprint="another")))
-    with pytest.raises(whyalike.errors.BadInput, match="no claim to add up"):
+    with pytest.raises(whyalike.errors.BadInput, match="does not add up"):
         whyalike.contrast(QUERY, A, B, encoder=bert, method="bti")
 
 
@@ -90,5 +90,5 @@ def test_the_command_prints_the_picture_or_json_and_writes_the_page(tmp_path: Pa
     assert "guitar" in (tmp_path / "why.html").read_text()
     ran = CliRunner().invoke(app, [*base, "--json", "--by", "token"])
     found = json.loads(ran.stdout)
-    assert sum(found["query_values"]) + found["query_rest"] == pytest.approx(found["difference"], abs=1e-6)
+    assert sum(found["query_values"]) + found["query_background"] == pytest.approx(found["difference"], abs=1e-6)
     assert max(found["query_values"]) == found["query_values"][found["query"]["tokens"].index("guitar")]

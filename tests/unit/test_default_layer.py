@@ -64,7 +64,7 @@ def test_a_model_is_looked_at_once_and_the_layer_is_kept(own_cache: Path, monkey
     again = whyalike.explain(LEFT, RIGHT, encoder=tiny_encoder("bert"))
     assert asked == [0, 2, 1]
     assert again.method.parameters["layer"] == 1
-    (kept,) = own_cache.glob("default-layers-1/*.json")
+    (kept,) = own_cache.glob("default-layers-2/*.json")
     for damaged in ("", "[]", '{"layer": 99, "sizes": {"0": 1, "99": 1}}', '{"layer": 1, "sizes": {"0": 1, "x": 1}}'):
         kept.write_text(damaged)
         assert choose_layer(tiny_encoder("bert"), lambda layer: whyalike.BiLRP(layer=layer)).layer == 1
@@ -85,3 +85,10 @@ def test_the_size_is_the_sum_of_all_cells_over_the_score() -> None:
     expected = sum(abs(e.matrix).sum() for e in explained) / sum(abs(e.score) for e in explained)
     assert size_of_parts(encoder, whyalike.BiLRP(layer=1)) == pytest.approx(expected)
     assert MOST < 3
+
+
+def test_the_sentences_a_layer_is_chosen_by_are_plain_english() -> None:
+    """Capitals stand at the beginning, and in "I": a renaming of names in the code must not reach into a sentence."""
+    for sentence in (text for pair in default_layer.PAIRS for text in pair):
+        assert sentence[0].isupper()
+        assert not set(sentence[1:].replace(" I ", " ")) & set("ABCDEFGHIJKLMNOPQRSTUVWXYZ"), sentence

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from rich.table import Table
 from typer.testing import CliRunner
 
 import whyalike
+from tests.evaluation_pairs import PAIRS, with_matrix
 from tests.families import tiny_encoder, tiny_model, tokenizer
-from tests.judged import PAIRS, with_matrix
 from whyalike.cli import app, main
 from whyalike.data.alignments import Aligned
 from whyalike.data.truth import Truth
@@ -182,7 +183,7 @@ def test_a_killed_evaluation_goes_on(
     again = evaluate("balance", cases, encoder=encoder, subjects=["bilrp"], folder=tmp_path / "out", progress=False)
     assert seen == [0, 1, 2, 3, 3, 4]
     assert again.table == whole.table
-    with pytest.raises(BadInput, match="asked for differently: subjects was"):
+    with pytest.raises(BadInput, match="with different settings: subjects was"):
         evaluate("balance", cases, encoder=encoder, subjects=["random"], folder=tmp_path / "out", progress=False)
     (tmp_path / "full").mkdir()
     (tmp_path / "full/download.part").write_text("x")
@@ -226,7 +227,7 @@ def test_files_that_lack_an_extra_are_named(
 
 def test_a_folder_is_not_taken_up_with_other_pairs(encoder: whyalike.Encoder, tmp_path: Path) -> None:
     evaluate("balance", cases_of(PAIRS[:2]), encoder=encoder, subjects=["random"], folder=tmp_path, progress=False)
-    with pytest.raises(BadInput, match="asked for differently: the data were others"):
+    with pytest.raises(BadInput, match="holds a run with different data"):
         evaluate("balance", cases_of(PAIRS[2:4]), encoder=encoder, subjects=["random"], folder=tmp_path, progress=False)
 
 
@@ -234,10 +235,10 @@ def test_a_folder_is_not_taken_up_with_another_question(encoder: whyalike.Encode
     cases = cases_of(PAIRS[:1])
     mine = [Subject("mine", whyalike.BiLRP(layer=layer)) for layer in (0, 2)]
     evaluate("balance", cases, encoder=encoder, subjects=mine[:1], folder=tmp_path / "a", progress=False)
-    with pytest.raises(BadInput, match="asked for differently: subjects_in_full was"):
+    with pytest.raises(BadInput, match="with different settings: subjects_in_full was"):
         evaluate("balance", cases, encoder=encoder, subjects=mine[1:], folder=tmp_path / "a", progress=False)
     words = Aligned(("dog",), ("cat",), frozenset({(0, 0)}))
-    for aligned, message in ((words, None), (replace(words, possible=frozenset({(0, 0)})), "the data were others")):
+    for aligned, message in ((words, None), (replace(words, possible=frozenset({(0, 0)})), "different data")):
         arguments: dict[str, Any] = {"encoder": encoder, "subjects": ["exact_match"], "progress": False}
         if message is None:
             evaluate("human", [Case(0, "dog", "cat", aligned=aligned)], folder=tmp_path / "b", **arguments)
@@ -342,9 +343,9 @@ def test_a_result_states_what_methods_state_of_their_error(encoder: whyalike.Enc
             "balance", cases_of(PAIRS[:2]), encoder=encoder, subjects=subjects, folder=tmp_path, progress=False
         )
         both, null, size = found.notes
-        assert both.startswith(f"{subjects[0]}, {subjects[1]}: integrals miss")
-        assert null.startswith("integrated_jacobians@2:null: integrals miss")
-        assert size.startswith("integrated_jacobians@2:null: the embedding of the null reference")
+        assert both.startswith(f"{subjects[0]}, {subjects[1]}: integration error")
+        assert null.startswith("integrated_jacobians@2:null: integration error")
+        assert size.startswith("integrated_jacobians@2:null: norm of the null reference's embedding")
 
 
 def test_sts_says_which_pairs_it_cut(encoder: whyalike.Encoder) -> None:
@@ -387,7 +388,7 @@ def test_significance_is_wilcoxons(encoder: whyalike.Encoder) -> None:
         ("bilrp:pad", "bilrp has no reference"),
         ("bilrp,steps=3", "bilrp has no steps"),
         ("bilrp,layer", "should be NAME"),
-        ("random+equal", "nothing to share out"),
+        ("random+equal", "does not apply"),
         ("random,seed=-1", "seed should be a whole number"),
         ("bilrp@2,layer=3", "twice"),
         ("exact_match@3", "exact_match has no layer"),
@@ -494,9 +495,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     calls: list[list[str]] = []
     original = SecondOrder.of_readings
 
-    def counted(method: SecondOrder, encoder: Any, readings: Any, **options: Any) -> list[whyalike.Contributions]:
+    def counted(method: SecondOrder, encoder: Any, readings: Any, options: Any) -> list[whyalike.Contributions]:
         calls.extend([[reading.side.text for reading in readings]] if readings else [])
-        return original(method, encoder, readings, **options)
+        return original(method, encoder, readings, options)
 
     monkeypatch.setattr(SecondOrder, "of_readings", counted)
     return calls
@@ -521,3 +522,13 @@ def test_a_text_that_comes_again_among_pairs_explained_together_is_explained_onc
     for pair, row in zip(pairs, found.rows, strict=True):
         matrix = whyalike.explain(*pair, encoder=encoder).matrix
         assert row["positive"] + row["negative"] == pytest.approx(matrix.sum())
+
+
+def test_pairs_may_be_a_data_frame(encoder: whyalike.Encoder) -> None:
+    frame = pl.DataFrame({"left": [left for left, _ in PAIRS], "right": [right for _, right in PAIRS]})
+    one, other = (
+        evaluate("balance", each, encoder=encoder, subjects=["bilrp"], progress=False) for each in (frame, PAIRS)
+    )
+    assert one.table == other.table
+    with pytest.raises(BadInput, match="Pair 2 should be two texts"):
+        evaluate("balance", [PAIRS[0], "text"], encoder=encoder, subjects=["bilrp"], progress=False)

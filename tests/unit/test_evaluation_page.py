@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 import whyalike
+from tests.evaluation_pairs import PAIRS
 from tests.families import tiny_encoder
-from tests.judged import PAIRS
 from whyalike.evaluate.perturbation import EmbeddingPerturbation
 from whyalike.evaluate.run import Evaluation, cases_of, evaluate
 from whyalike.render.evaluation import picture, to_html

@@ -12,8 +12,8 @@ from experiments.evaluation.by_totals import ByTotals
 from experiments.evaluation.people import README, written
 from experiments.evaluation.run import tell
 from experiments.evaluation.together import together
+from tests.evaluation_pairs import PAIRS
 from tests.families import tiny_encoder
-from tests.judged import PAIRS
 from whyalike.evaluate.perturbation import ScorePerturbation
 from whyalike.evaluate.run import cases_of, evaluate
 from whyalike.evaluate.subjects import make_subject

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 import whyalike
+from tests.analysis_corpus import PAIRS, make_corpus
 from tests.families import LEFT, RIGHT, tiny_encoder, tiny_folder
-from tests.studied import PAIRS, study_of
 from tests.unit.test_training import train
 from whyalike.cli import main
 from whyalike.errors import CannotWrite
@@ -76,7 +76,7 @@ def test_an_analysis_goes_on_when_there_is_room(tmp_path: Path) -> None:
     encoder = tiny_encoder()
 
     def run(folder: Path) -> object:
-        return save_section(parts_of_speech(study_of(encoder, folder)), folder, "")
+        return save_section(parts_of_speech(make_corpus(encoder, folder)), folder, "")
 
     run(tmp_path / "whole")
     sizes = sorted({len(content) for content in files(tmp_path / "whole").values()})

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import whyalike
+from tests.analysis_corpus import LABELS, PAIRS, make_corpus
 from tests.families import tiny_encoder
-from tests.studied import LABELS, PAIRS, study_of
 from whyalike.analysis import interactions as module
 from whyalike.analysis.corpus import Corpus
 from whyalike.analysis.interactions import REQUEST, Interactions, interactions, read_interactions
@@ -28,7 +28,7 @@ def encoder() -> whyalike.Encoder:
 
 @pytest.fixture
 def study(encoder: whyalike.Encoder, tmp_path: Path) -> Corpus:
-    return study_of(encoder, tmp_path / "study")
+    return make_corpus(encoder, tmp_path / "study")
 
 
 def test_every_pairs_rows_sum_to_its_matrix(study: Corpus, encoder: whyalike.Encoder) -> None:
@@ -82,7 +82,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_rows(
 
 def test_a_table_is_not_taken_up_for_other_pairs(study: Corpus, encoder: whyalike.Encoder) -> None:
     folder = study.tables()["tiny"].folder
-    with pytest.raises(BadInput, match="asked for differently: pairs was 4, now 1"):
+    with pytest.raises(BadInput, match="with different settings: pairs was 4, now 1"):
         interactions(PAIRS[:1], folder, encoder=encoder, tagger=tagger("english"))
     (folder / REQUEST).unlink()
     with pytest.raises(BadInput, match="holds something else"):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import whyalike
+from tests.evaluation_pairs import PAIRS, with_matrix
 from tests.families import tiny_encoder
-from tests.judged import PAIRS, with_matrix
 from whyalike.errors import BadInput, UnknownName
 from whyalike.evaluate import perturbation
 from whyalike.evaluate.measure import Case

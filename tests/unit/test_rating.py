@@ -152,7 +152,7 @@ def test_what_is_no_answer_is_refused(study: RatingStudy, tmp_path: Path) -> Non
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_text("")
     for taken, message in (
-        (study.folder, "asked for differently: subjects was"),
+        (study.folder, "with different settings: subjects was"),
         (tmp_path / "other", "holds something else"),
         (tmp_path / "other" / "file", "is a file; expected a folder"),
     ):

@@ -319,9 +319,9 @@ def test_one_cache_serves_several_calls(encoder: whyalike.Encoder, monkeypatch: 
     computed: list[str] = []
     original = SecondOrder.of_readings
 
-    def counted(method: Any, encoder: Any, readings: Any, **options: Any) -> Any:
+    def counted(method: Any, encoder: Any, readings: Any, options: Any) -> Any:
         computed.extend(reading.side.text for reading in readings)
-        return original(method, encoder, readings, **options)
+        return original(method, encoder, readings, options)
 
     monkeypatch.setattr(SecondOrder, "of_readings", counted)
     cache = whyalike.ContributionCache(2**20)
@@ -381,3 +381,37 @@ def test_blank_texts_are_refused_everywhere(encoder: whyalike.Encoder) -> None:
     ):
         with pytest.raises(EmptyText, match="nothing to explain"):
             call()
+
+
+def test_a_row_that_is_no_pair_is_skipped_with_its_reason(encoder: whyalike.Encoder) -> None:
+    rows: list[Any] = [(LEFT, RIGHT), 5, (LEFT, RIGHT, RIGHT), (LEFT, None), (RIGHT, LEFT)]
+    found = list(whyalike.explain_pairs(rows, encoder=encoder, on_error="skip", progress=False))
+    assert [isinstance(each, whyalike.Skipped) for each in found] == [False, True, True, True, False]
+    reasons = [each.reason for each in found if isinstance(each, whyalike.Skipped)]
+    assert reasons[0].startswith("Pair 2 should be two texts; got int")
+    assert reasons[1].startswith("Pair 3 should be two texts; got 3")
+    assert reasons[2].startswith("The right text of pair 4 should be a str")
+    with pytest.raises(BadInput, match="Pair 2 should be two texts"):
+        list(whyalike.explain_pairs(rows, encoder=encoder, progress=False))
+
+
+def test_a_prompt_the_model_does_not_have_is_refused_at_the_call(encoder: whyalike.Encoder) -> None:
+    with pytest.raises(BadInput, match="nope"):
+        whyalike.explain_pairs([(LEFT, RIGHT)], encoder=encoder, prompts=("nope", None))
+
+
+def test_lists_of_words_leave_special_tokens_out(encoder: whyalike.Encoder) -> None:
+    one = whyalike.explain_against(LEFT, RIGHT, encoder=encoder, unit="word")
+    contrast = whyalike.contrast(LEFT, RIGHT, THIRD, encoder=encoder, unit="word")
+    for result in (one, contrast):
+        assert not {"[CLS]", "[SEP]"} & {text for text, _ in result.top(99)}
+        assert {"[CLS]", "[SEP]"} <= {text for text, _ in result.top(99, special_tokens=True)}
+        assert "[" not in repr(result)
+
+
+def test_every_result_becomes_a_frame_and_a_file(encoder: whyalike.Encoder, tmp_path: Path) -> None:
+    (part,) = whyalike.contributions([LEFT], encoder=encoder)
+    one = whyalike.explain_against(LEFT, RIGHT, encoder=encoder)
+    for result, ending in ((part, ".safetensors"), (one, ".json")):
+        assert len(result.to_frame()) == len(one.side)
+        assert repr(whyalike.load(result.save(tmp_path / f"result{ending}"))) == repr(result)

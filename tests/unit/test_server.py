@@ -111,11 +111,11 @@ def test_pictures_come_as_page_and_image(app: Limits) -> None:
         ("/api/explain", {**PAIR, "left": "a" * 20_001}, 400, "20001 characters; this server takes at most 20000"),
         ("/api/explain", {**PAIR, "left": "word " * 600}, 400, "reads at most 256"),
         ("/api/explain", {**PAIR, "left": "\ud800"}, 400, "lone surrogates"),
-        ("/api/explain", {**PAIR, "method": "bti", "unit": "token"}, 400, "cannot be split into tokens"),
+        ("/api/explain", {**PAIR, "method": "bti", "unit": "token"}, 400, "explains words, not tokens"),
         ("/api/compare", {**PAIR, "methods": []}, 422, "methods: List should have at least 1 item"),
         ("/api/compare", {**PAIR, "methods": ["bilrp"] * 8, "layers": [0, 1]}, 400, "16 explanations at once"),
         ("/api/compare", {**PAIR, "models": ["other"]}, 404, "There is no model 'other'"),
-        ("/api/contrast", {"query": "q", "a": "a", "b": "b", "method": "bti"}, 400, "no claim to add up"),
+        ("/api/contrast", {"query": "q", "a": "a", "b": "b", "method": "bti"}, 400, "does not add up"),
     ],
 )
 def test_refusals_say_why(app: Limits, path: str, body: Any, status: int, message: str) -> None:
@@ -322,3 +322,12 @@ def test_settings_that_make_no_sense_are_refused(options: Any) -> None:
 def test_a_model_without_a_name_is_refused_before_the_server_starts() -> None:
     with pytest.raises(whyalike.errors.BadInput, match="A model's name is empty"):
         ServerSettings(models={"": ""})
+
+
+def test_the_page_is_told_in_its_own_words(app: Limits) -> None:
+    found = post(app, "/api/explain", PAIR | {"method": "bti", "unit": "token"}).json()["error"]
+    assert found["message"].endswith("Use unit='word'.")
+    assert found["on_page"].endswith("choose word under Units.")
+    found = post(app, "/api/explain", PAIR | {"left": "word " * 300}).json()["error"]
+    assert "tick “cut long texts”" in found["on_page"]
+    assert "truncate" not in found["on_page"]

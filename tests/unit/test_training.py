@@ -118,7 +118,7 @@ def test_a_killed_run_ends_as_if_it_had_not_been(kind: str, folder: str, tmp_pat
     (tmp_path / "killed" / CHECKPOINTS / "checkpoint-13").mkdir()  # killed while it was written
     with pytest.raises(BadInput, match="holds an unfinished training"):
         train(kind, folder, tmp_path / "killed")
-    with pytest.raises(BadInput, match="was asked for differently: settings"):
+    with pytest.raises(BadInput, match="with different settings: settings"):
         train(kind, folder, tmp_path / "killed", replace(QUICK, seed=1), resume=True)
     resumed = train(kind, folder, tmp_path / "killed", resume=True)
     assert resumed.losses == whole.losses
@@ -144,7 +144,7 @@ def test_a_training_that_was_saved_is_complete(folder: str, tmp_path: Path) -> N
         assert not (out / CHECKPOINTS).exists()
     with pytest.raises(BadInput, match="holds a finished training"):
         train("tuned", folder, out)
-    with pytest.raises(BadInput, match="was asked for differently: settings"):
+    with pytest.raises(BadInput, match="with different settings: settings"):
         train("tuned", folder, out, replace(QUICK, seed=1), resume=True)
     (out / RECORD).write_text("[1e999]")
     with pytest.raises(DamagedFile, match="training.json is damaged"):
@@ -192,7 +192,7 @@ def test_a_run_is_not_taken_up_on_other_data(folder: str, tmp_path: Path) -> Non
         patch.setattr(losses.PairLoss, "forward", lambda *args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             train("tuned", folder, tmp_path / "out")
-    with pytest.raises(BadInput, match="asked for differently: the data were others"):
+    with pytest.raises(BadInput, match="holds a run with different data"):
         similarity.train_similarity(
             PAIRS[::-1], SCORES, tmp_path / "out", model=folder, configuration="tuned", settings=QUICK, resume=True
         )

@@ -64,10 +64,11 @@ _ALL = (
     ),
     Analysis(
         "negation",
-        "What does *not* add to a score, and does the model choose the right paraphrase of a negated sentence?",
+        "How much does the word “not” contribute to the score, and does the model choose the right paraphrase of a "
+        "negated sentence?",
         parameters={
             "explained": Parameter(int, "how many wrong choices to explain"),
-            "sentences": Parameter(str, "simple: sentences with one plain *not*; every: all with the word"),
+            "sentences": Parameter(str, "simple: sentences with one plain “not”; every: all with the word"),
         },
     ),
     Analysis(

@@ -118,13 +118,15 @@ def interactions(
             initial=len(pairs) - sum(map(len, shares)),
             desc="Explaining",
             unit="pair",
+            smoothing=0,
             disable=not (progress and todo),
         ) as bar:
             for share in shares:
                 texts = [pairs[number] for number in share]
-                explained = explain_pairs(texts, encoder=encoder, method=spec, truncate=True, progress=progress)
+                explained = explain_pairs(texts, encoder=encoder, method=spec, truncate=True, progress=False)
                 tagged = [_tagged(tag, [text[side] for text in texts]) for side, tag in enumerate(taggers)]
-                _write(place, share.start, list(_counted(zip(share, explained, *tagged, strict=True), bar)), labels)
+                _write(place, share.start, list(zip(share, explained, *tagged, strict=True)), labels)
+                bar.update(len(share))
     return Interactions(place, request)
 
 
@@ -166,12 +168,6 @@ def _tagged(tagger: Tagger, texts: Sequence[str]) -> list[list[Tagged]]:
                     f"The tagger {name_of(tagger)} gave {word}, which does not lie in the text {text!r:.60}."
                 )
     return found
-
-
-def _counted(some: Iterable[Explained], bar: Any) -> Iterator[Explained]:
-    for each in some:
-        bar.update()
-        yield each
 
 
 def _write(place: Path, start: int, some: Sequence[Explained], labels: Sequence[float] | None) -> None:

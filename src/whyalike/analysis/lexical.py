@@ -60,13 +60,13 @@ def lexical(corpus: Corpus, least: int = LEAST) -> Section:
     for name, frame in found.items():
         if frame.is_empty():
             says.append(
-                f"{name}: no word meets itself {least} times in these pairs; give more pairs, or a smaller least."
+                f"{name}: no word is matched with itself {least} times in these pairs. Give more pairs, or a smaller least."
             )
             continue
         few = min(5, len(frame) // 2)
         most, fewest = (", ".join(part["word"].to_list()) or "none" for part in (frame.head(few), frame.tail(few)))
         says.append(
-            f"{name}: of {len(frame)} words seen {least} times or more, most is given to {most}; least to {fewest}."
+            f"{name}: {len(frame)} words occur at least {least} times. Highest mean attribution: {most}; lowest: {fewest}."
         )
         shown[name] = frame.rows(named=True)
     names = [name for name, frame in found.items() if not frame.is_empty()]
@@ -78,7 +78,7 @@ def lexical(corpus: Corpus, least: int = LEAST) -> Section:
             shown[f"{names[0]} beside {other}"] = both.rows(named=True)
     return Section(
         "lexical",
-        "Words that meet themselves",
+        "Identical words",
         tuple(says),
         shown,
         lambda altair: {

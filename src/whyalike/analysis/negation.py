@@ -238,8 +238,8 @@ def _said(name: str, rows: Sequence[Row]) -> str:
     negative = float(np.mean([row["value"] < 0 for row in rows]))
     score, whole = (float(np.quantile([row[of] for row in rows], RELATIVE)) for of in ("relative", "of_attributions"))
     return (
-        f"{name}: of {len(rows)} sentences with *not*, {negative:.0%} give it a negative attribution towards themselves "
-        f"without it; in {RELATIVE:.0%} it amounts to less than {score:.0%} of the score, {whole:.0%} of all attributions."
+        f'{name}: {len(rows)} sentences were compared with themselves without "not". The attribution of "not" is negative in '
+        f"{negative:.0%}; in {RELATIVE:.0%} of them it is below {score:.0%} of the score and {whole:.0%} of all attributions."
     )
 
 

@@ -88,7 +88,7 @@ def at_a_glance(corpus: Corpus) -> Section:
         if len(words) > 2 * FEW:
             most, least = (", ".join(part["word"].to_list()) for part in (words.head(6), words.tail(6).reverse()))
             says.append(
-                f"{name}: among words that meet themselves {FEW} times or more, it gives most to {most}; least to {least}."
+                f"{name}: words matched with themselves at least {FEW} times: highest mean attribution {most}; lowest {least}."
             )
         parts = ("matrix", "left_terms", "right_terms", "constant", "residual", "cut", "error")
         pairs = table.pairs.select(parts).collect()
@@ -96,7 +96,7 @@ def at_a_glance(corpus: Corpus) -> Section:
         matrix, other, largest = pairs.select(pl.col("matrix").mean(), rest, pl.col("residual").abs().max()).row(0)
         says.append(
             f"{name}: all pairs sum to {matrix:.2f} on average, the background to {other:.2f}; at most {largest:.1e} is "
-            f"left unexplained. {_special(table):.0%} of the positive relevance is of pairs with a special token."
+            f"rounding error. {_special(table):.0%} of the positive relevance is of pairs with a special token."
         )
         if errors := pairs["error"].drop_nulls().to_list():
             says.append(
@@ -169,8 +169,10 @@ def failures(corpus: Corpus) -> Section:
                 ] = e
         tables[name] = rows
         far = float(np.mean(np.abs(gap) > 0.3))
-        says.append(f"{name}: in {far:.0%} of the pairs its rank is more than 30 % of all ranks away from people's.")
-    return Section("failures", "Where model and people part ways", tuple(says), tables, pictures=pictures)
+        says.append(
+            f"{name}: for {far:.0%} of the pairs, model rank and human rank differ by more than 30 percentile points."
+        )
+    return Section("failures", "Largest disagreements with human scores", tuple(says), tables, pictures=pictures)
 
 
 def report(corpus: Corpus, *, choices: Sequence[Choice] = ()) -> list[Section]:

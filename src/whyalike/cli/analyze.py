@@ -243,7 +243,7 @@ def _bilingual_corpus(request: Request, translated: str | None, alone: list[str]
     if languages[0] == languages[1]:
         raise BadInput(f"languages compares two; got {languages[0]!r} twice.")
     if len(request.model or ()) > 1:
-        raise BadInput("languages looks at one model that reads both; name others with --alone.")
+        raise BadInput("languages takes one multilingual --model. Give monolingual models with --alone LANGUAGE=PATH.")
     both = {
         language: _pairs(source, request, None)
         for language, source in zip(languages, (request.data, translated), strict=True)

@@ -75,7 +75,7 @@ def command(
 ) -> None:
     """Measure explanation quality: faithfulness, agreement with human word alignments, sums, randomization.
 
-    Example: `whyalike evaluate human --data multimwa-mtref-dev --pairs 100 --method bilrp --method exact_match --out judged`
+    Example: `whyalike evaluate human --data multimwa-mtref-dev --pairs 100 --method bilrp --method exact_match --out measured`
     """
     from whyalike.cli.progress import loading, quiet_models
 
@@ -134,7 +134,11 @@ def _check(
 
     rating = measure == RATING
     for given_there, option, where in (
-        (measure == "sts" and method, "--method", "sts, which measures the model itself"),
+        (
+            not rating and not MEASURES[measure].load().explains and method,
+            "--method",
+            f"{measure}, which measures the model itself",
+        ),
         (needs in ("alignments", "truth") and column, "--column", f"{measure}, whose files have a form of their own"),
         (data in SETS and column, "--column", f"{data}, which has a form of its own"),
         (rating and settings, "--set", RATING),

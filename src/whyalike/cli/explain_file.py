@@ -54,7 +54,10 @@ def explain_file(
         "data": digest(pairs),
     }
     work = out.with_name(out.name + WORK)
-    with RunFolder.open(work, request), tqdm(total=len(pairs), unit="pair", smoothing=0, disable=None) as bar:
+    with (
+        RunFolder.open(work, request, advice=f"Delete {work}, or give another --out."),
+        tqdm(total=len(pairs), unit="pair", smoothing=0, disable=None) as bar,
+    ):
 
         def compute(some: Sequence[tuple[int, str, str]]) -> list[Row]:
             found = explain_pairs(

@@ -113,7 +113,7 @@ def parse_methods(
     from whyalike.methods.spec import parse_method
 
     specs = [parse_method(name) for name in names]
-    if not any(spec.method.name == "tfidf_vectors" for spec in specs) and (corpus is not None or vectors is not None):
+    if not any(isinstance(spec.method, TfidfVectors) for spec in specs) and (corpus is not None or vectors is not None):
         raise BadInput("--corpus and --vectors are for tfidf_vectors, which is not among the methods asked for.")
     if corpus is not None and vectors is not None:
         fitted = TfidfVectors.fit([line for line in read_text(corpus).splitlines() if line.strip()], vectors)

@@ -1,4 +1,4 @@
-"""What a command found, handed over: written to the files asked for, printed as JSON or as the picture."""
+"""Prints results and writes the requested files: written to the files asked for, printed as JSON or as the picture."""
 
 from __future__ import annotations
 

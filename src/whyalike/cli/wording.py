@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from whyalike.errors import reword
 
 OPTIONS = (  # what the API's messages say, and the option it is
     (r"\btruncate=True", "--truncate"),
@@ -17,6 +17,4 @@ OPTIONS = (  # what the API's messages say, and the option it is
 
 def in_command_line_words(message: str) -> str:
     """A message with options in place of keyword arguments."""
-    for pattern, replacement in OPTIONS:
-        message = re.sub(pattern, replacement, message)
-    return message
+    return reword(message, OPTIONS)

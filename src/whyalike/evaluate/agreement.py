@@ -36,7 +36,7 @@ def compared(one: Explanation, other: Explanation) -> Row:
 
 
 def _jaccard(one: np.ndarray, other: np.ndarray, count: int) -> float | None:
-    """Of the largest cells that are not zero: cells no method speaks of are not what two agree on. None where all are."""
+    """Overlap of the largest nonzero cells. None if there are none."""
     if len(one) <= count:
         return None
     tops = [{int(n) for n in np.argsort(-each, kind="stable")[:count] if each[n] != 0} for each in (one, other)]
@@ -76,6 +76,7 @@ class Sts(Measure):
     """The model itself: rank and linear correlation of its similarity with human scores (BiLRP paper, Table 1)."""
 
     name: ClassVar[str] = "sts"
+    explains: ClassVar[bool] = False
     headline: ClassVar[str] = "spearman"
     higher_is_better: ClassVar[bool | None] = True
 

@@ -34,8 +34,9 @@ class Measure(ABC):
     """A frozen value: parameters are fields."""
 
     name: ClassVar[str]
-    headline: ClassVar[str]  # the number to judge by
+    headline: ClassVar[str]  # the number that decides
     higher_is_better: ClassVar[bool | None]
+    explains: ClassVar[bool] = True  # whether it needs explanations, or looks at the model's scores alone
     joint: ClassVar[bool] = False  # whether it looks at all models' explanations together
 
     def prepare(self, subjects: Sequence[Any], cases: Sequence[Case]) -> Measure:

@@ -12,8 +12,8 @@ from whyalike.results.explanation import Explanation
 
 Found = Mapping[tuple[str, str], Explanation]  # by subject and model
 STATED = {  # what methods state of their own error
-    "error": "integrals miss, of their true value,",
-    "reference_size": "the embedding of the null reference is, of the text's,",
+    "error": "integration error:",
+    "reference_size": "norm of the null reference's embedding, relative to the text's:",
 }
 
 
@@ -68,7 +68,7 @@ def _inexact(entries: Sequence[Row]) -> list[str]:
         names = dict.fromkeys(name for entry in entries for name, stated in entry["errors"].items() if key in stated)
         for name in names:
             values = [entry["errors"][name][key] for entry in entries if key in entry["errors"].get(name, {})]
-            note = f"{words} {100 * np.mean(values):.2g} % in the mean, {100 * max(values):.2g} % at most."
+            note = f"{words} mean {100 * np.mean(values):.2g} %, maximum {100 * max(values):.2g} %."
             notes.setdefault(note, []).append(name)
     return [f"{', '.join(names)}: {note}" for note, names in notes.items()]
 

@@ -13,7 +13,7 @@ import numpy as np
 from tqdm import tqdm
 
 from whyalike import __version__
-from whyalike.data.pairs import check_text
+from whyalike.data.pairs import check_text, number_pairs
 from whyalike.data.tables import evenly
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.load import as_encoder
@@ -113,7 +113,7 @@ class Evaluation:
 
 def evaluate(
     measure: str | Measure,
-    cases: Sequence[Case | tuple[str, str]],
+    cases: Iterable[Case | tuple[str, str]],
     *,
     encoder: Encoder | str | os.PathLike[str] | None = None,
     subjects: Sequence[str | Method | Subject | Callable[[str, str], Any] | os.PathLike[str]] = (
@@ -130,7 +130,8 @@ def evaluate(
 
     Args:
         measure: A measure by name (see `MEASURES`), or as it is.
-        cases: Pairs of texts, or `Case` objects where a measure needs more (human alignments, scores, a truth).
+        cases: Pairs of texts (a list, or a data frame with the columns left and right), or `Case` objects where a measure
+            needs more (human alignments, scores, a truth).
         encoder: The model, as in `whyalike.explain`.
         subjects: What is evaluated: methods as they are written (``"bilrp@5+aligned"``), `Method` objects of your own,
             functions ``(left, right) -> matrix``, or files of matrices.
@@ -146,8 +147,7 @@ def evaluate(
         >>> found.table                                                                                 # doctest: +SKIP
     """
     measure = make_measure(measure) if isinstance(measure, str) else measure
-    numbered = [case if isinstance(case, Case) else Case(number, *case) for number, case in enumerate(cases)]
-    return _evaluate(measure, numbered, encoder, subjects, others or {}, folder, progress)
+    return _evaluate(measure, _as_cases(cases), encoder, subjects, others or {}, folder, progress)
 
 
 def _evaluate(
@@ -163,7 +163,7 @@ def _evaluate(
         raise BadInput("Expected at least one pair to evaluate on.")
     if len({case.number for case in cases}) < len(cases):
         raise BadInput("Two cases have the same number. Make them with one call of cases_of, or number them apart.")
-    chosen = parse_subjects(subjects) if measure.name != "sts" else []
+    chosen = parse_subjects(subjects) if measure.explains else []
     first = as_encoder(encoder)
     encoders = {"": first, **{f" on {name}": as_encoder(each) for name, each in others.items()}}
     _check(measure, chosen, encoders)
@@ -206,6 +206,14 @@ def _evaluate(
     return Evaluation.of(measure, request, entries, encoders)
 
 
+def _as_cases(cases: Iterable[Case | tuple[str, str]]) -> list[Case]:
+    """Cases as they are; pairs of texts, or the rows of a data frame, numbered from 0."""
+    given: Any = cases if hasattr(cases, "columns") else list(cases)
+    if isinstance(given, list) and any(isinstance(case, Case) for case in given):
+        return [case if isinstance(case, Case) else Case(number, *case) for number, case in enumerate(given)]
+    return [Case(pair.number - 1, *pair.check()) for pair in number_pairs(given)]
+
+
 def _check(measure: Measure, subjects: Sequence[Subject], encoders: Mapping[str, Encoder]) -> None:
     """Before any work is done."""
     if measure.joint and len(subjects) * len(encoders) < 2:
@@ -223,7 +231,7 @@ def check_subjects(subjects: Sequence[Subject], encoders: Mapping[str, Encoder])
 
 
 def check_texts(cases: Sequence[Case], encoders: Mapping[str, Encoder]) -> None:
-    """A text that no model reads ends a run when its turn comes, and mending it makes another run: so it is found before."""
+    """Checks all texts first. A bad text found midway would stop the run, and fixing it would start a new one."""
     for case in cases:
         try:
             texts = [check_text(text) for text in (case.left, case.right)]
@@ -274,7 +282,7 @@ def _rows(
     encoders: Mapping[str, Encoder],
     cache: ContributionCache,
 ) -> list[Row]:
-    """Each model's explanations are judged by that model; only a joint measure gets them side by side."""
+    """Each model's explanations are evaluated on that model; only a joint measure gets them side by side."""
     if measure.joint:
         together = {f"{subject}{model}": e for (subject, model), e in found.items()}
         return measure.rows(case, together, next(iter(encoders.values())), cache)

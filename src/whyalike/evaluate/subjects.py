@@ -53,7 +53,7 @@ class Subject:
 
     def at_layer_of(self, e: Explanation) -> Subject:
         """The subject at the layer of one of its explanations: for other weights it might choose another layer itself."""
-        layer = e.method.parameters.get("layer")
+        layer = e.method.layer
         if getattr(self.method, "layer", 0) is not None or not isinstance(layer, int):
             return self
         return replace(self, method=replace(cast(Any, self.method), layer=layer))

@@ -52,7 +52,7 @@ Tagger = Callable[[Sequence[str]], list[list[Tagged]]]
 
 @dataclass(frozen=True, slots=True)
 class NamedTagger:
-    """A tagger that says which it is, so that a table is not taken up with another."""
+    """A tagger with a name. A run resumes only with the same tagger."""
 
     name: str
     tag: Tagger

@@ -46,6 +46,7 @@ class ContextualCosine(SecondOrder):
     """
 
     name: ClassVar[str] = "contextual_cosine"
+    needs_more: ClassVar[bool] = True
     summary: ClassVar[str] = "cosines of hidden states, as in BERTScore; needs a layer; no claim to add up"
     paper: ClassVar[str] = "baseline"
     adds_up: ClassVar[bool] = False

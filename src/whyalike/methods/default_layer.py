@@ -5,7 +5,7 @@ is right, and none can be read. A few blocks later they do not. So a model is lo
 `size` is the sum of all ``|matrix|`` over the sum of all ``|score|``, and the first layer at which it is at most `MOST` is
 taken. It falls from layer to layer, so the layer is found by bisection. What was found is kept in memory and on disk.
 
-Format of the files, version 1: JSON in `default-layers-1` of the cache folder, one a model: ``layer``, and ``sizes`` by layer.
+Format of the files, version 2: JSON in `default-layers-2` of the cache folder, one a model: ``layer``, and ``sizes`` by layer.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import numpy as np
 
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import WhyalikeError
+from whyalike.methods.method import Options
 from whyalike.methods.second_order import SecondOrder
 from whyalike.storage.cache import cache_folder
 from whyalike.storage.reading import Fields, parse_json, read_text
@@ -36,7 +37,7 @@ PAIRS = (
     ("How do I reset my password?", "Steps to recover access to an account"),
     ("The cat sleeps on the warm stove.", "A dog barks at the cat."),
     ("Prices rose faster than wages this year.", "This year pay did not keep up with inflation."),
-    ("Fry the chopped onions in butter.", "BatchUnits the onions and fry them slowly."),
+    ("Fry the chopped onions in butter.", "Cut the onions and fry them slowly."),
 )
 
 
@@ -74,7 +75,7 @@ def choose_layer(encoder: Encoder, at_layer: Callable[[int], SecondOrder]) -> La
 def size_of_parts(encoder: Encoder, method: SecondOrder) -> float:
     """``Σ|matrix| / Σ|score|`` over our own pairs, in tokens."""
     texts = list(dict.fromkeys(text for pair in PAIRS for text in pair))
-    parts = dict(zip(texts, method.contributions(encoder, texts, truncate=True), strict=True))
+    parts = dict(zip(texts, method.contributions(encoder, texts, Options(truncate=True)), strict=True))
     matrices, scores = 0.0, 0.0
     for left, right in ((parts[one], parts[other]) for one, other in PAIRS):
         matrices += float(np.abs(left.tokens @ right.tokens.T).sum()) / left.model.scale(
@@ -100,7 +101,7 @@ def _search(encoder: Encoder, at_layer: Callable[[int], SecondOrder]) -> LayerCh
 
 def _path(encoder: Encoder) -> Path:
     record = encoder.record
-    return cache_folder() / "default-layers-1" / f"{record.fingerprint}-{record.pooling}-{record.dim}.json"
+    return cache_folder() / "default-layers-2" / f"{record.fingerprint}-{record.pooling}-{record.dim}.json"
 
 
 def _read(path: Path, encoder: Encoder) -> LayerChoice | None:

@@ -21,7 +21,7 @@ class HessianProduct(SecondOrder):
     """
 
     name: ClassVar[str] = "hessian_product"
-    summary: ClassVar[str] = "the plain Jacobian times the input; does not conserve, which is its result"
+    summary: ClassVar[str] = "plain Jacobian times input; leaves a large background"
     paper: ClassVar[str] = "Vasileiou & Eberle 2024, baseline H×P"
     adds_up: ClassVar[bool] = True
     layer: int | None = 0

@@ -71,7 +71,8 @@ class IntegratedJacobians(SecondOrder):
             raise unknown("normalize", self.normalize, ("endpoint", "path"))
         if self.reference == "null" and self.normalize == "path":
             raise BadInput(
-                "normalize='path' ends on the unit sphere, where nothing is zero: reference='null' has no place there."
+                "reference='null' cannot be combined with normalize='path': a normalized embedding is never zero. "
+                "Use normalize='endpoint'."
             )
         if self.rule is not None and self.rule not in RULES:
             raise unknown("rule", self.rule, RULES)

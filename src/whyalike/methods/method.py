@@ -46,6 +46,7 @@ class Method(ABC):
     paper: ClassVar[str]
     adds_up: ClassVar[bool]
     unit: ClassVar[Unit] = "token"  # the finest unit it can give
+    needs_more: ClassVar[bool] = False  # whether its defaults do not suffice: a layer, or a corpus, has to be given
     cells: ClassVar[Cells] = "sums"  # how cells of tokens become cells of words
 
     @final
@@ -78,18 +79,11 @@ class Method(ABC):
         """
 
     @abstractmethod
-    def contributions(
-        self,
-        encoder: Encoder,
-        texts: Sequence[str],
-        *,
-        unit: Unit = "token",
-        prompt: str | None = None,
-        truncate: bool = False,
-        budget: int = GIBIBYTE,
-        progress: bool = False,
-    ) -> list[Contributions]:
-        """What each unit of each text adds to its embedding. Raises `BadInput` for methods that only explain pairs."""
+    def contributions(self, encoder: Encoder, texts: Sequence[str], options: Options) -> list[Contributions]:
+        """What each unit of each text adds to its embedding, read with the first of the options' prompts.
+
+        Raises `BadInput` for methods that only explain pairs.
+        """
 
     @abstractmethod
     def explain_against(self, encoder: Encoder, text: str, other: str, options: Options) -> OneSided:
@@ -130,17 +124,7 @@ class PairMethod(Method):
             yield self.explain(encoder, left, right, options.budget).by(options.unit)
 
     @final
-    def contributions(
-        self,
-        encoder: Encoder,
-        texts: Sequence[str],
-        *,
-        unit: Unit = "token",
-        prompt: str | None = None,
-        truncate: bool = False,
-        budget: int = GIBIBYTE,
-        progress: bool = False,
-    ) -> list[Contributions]:
+    def contributions(self, encoder: Encoder, texts: Sequence[str], options: Options) -> list[Contributions]:
         raise BadInput(f"The method {self.name!r} explains pairs: a text alone has no contributions. Use bilrp.")
 
     @final
@@ -149,7 +133,9 @@ class PairMethod(Method):
 
 
 def does_not_add_up(method: Method) -> BadInput:
-    return BadInput(f"The method {method.name!r} makes no claim to add up, so one side alone says nothing. Use bilrp.")
+    return BadInput(
+        f"The method {method.name!r} does not add up to the score, so it cannot explain one text alone. Use bilrp."
+    )
 
 
 def _plain(value: Any) -> Any:

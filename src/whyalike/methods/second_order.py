@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar, final
 
@@ -18,7 +18,6 @@ from whyalike.encoders.encoder import Batch, Encoder
 from whyalike.encoders.tokens import Reading
 from whyalike.methods.cache import ContributionCache, TextKey
 from whyalike.methods.method import Method, Options, does_not_add_up, to_numpy
-from whyalike.methods.tangents import GIBIBYTE
 from whyalike.results.contributions import ROUNDING, Contributions, Products
 from whyalike.results.explanation import Explanation
 from whyalike.results.one_sided import OneSided
@@ -27,6 +26,7 @@ from whyalike.results.records import NOTHING_MEASURED, Measured
 from whyalike.results.sides import Side, Unit, group
 
 TOKENS_TOGETHER = 512  # texts of one length share a pass up to this many tokens
+BAR = "{l_bar}{bar}| [{elapsed}<{remaining}]"
 PAIRS_TOGETHER = 256  # pairs that explain_pairs reads before it answers the first
 PULL, PULLED_THROUGH = 1.5, 3.0  # cost of pulling one vector back through a text, and of preparing it, in pushed units
 KeyPair = tuple[TextKey, TextKey]
@@ -101,10 +101,7 @@ class SecondOrder(Method):
         encoder: Encoder,
         readings: Sequence[Reading],
         vectors: Sequence[Float[np.ndarray, "_ dim"]],
-        *,
-        unit: Unit,
-        budget: int,
-        progress: bool,
+        options: Options,
     ) -> list[Products]:
         """The products of each reading with vectors of its own, for the texts that `texts_to_pull` names."""
         return []
@@ -113,36 +110,18 @@ class SecondOrder(Method):
         self.layer_in(encoder)
 
     @final
-    def contributions(
-        self,
-        encoder: Encoder,
-        texts: Sequence[str],
-        *,
-        unit: Unit = "token",
-        prompt: str | None = None,
-        truncate: bool = False,
-        budget: int = GIBIBYTE,
-        progress: bool = False,
-    ) -> list[Contributions]:
-        readings = encoder.read(texts, prompt=prompt, truncate=truncate)
-        return self.of_readings(encoder, readings, unit=unit, budget=budget, progress=progress)
+    def contributions(self, encoder: Encoder, texts: Sequence[str], options: Options) -> list[Contributions]:
+        readings = encoder.read(texts, prompt=options.prompts[0], truncate=options.truncate)
+        return self.of_readings(encoder, readings, options)
 
     @final
-    def of_readings(
-        self,
-        encoder: Encoder,
-        readings: Sequence[Reading],
-        *,
-        unit: Unit = "token",
-        budget: int = GIBIBYTE,
-        progress: bool = False,
-    ) -> list[Contributions]:
+    def of_readings(self, encoder: Encoder, readings: Sequence[Reading], options: Options) -> list[Contributions]:
         """One `Contributions` per reading, in order. Texts of one length are computed together."""
         record = self.record(encoder)
 
         def compute(batch: Batch) -> Iterator[Contributions]:
-            units = split_into_units(batch, unit, encoder)
-            found = self.batch_contributions(encoder, batch, units, budget)
+            units = split_into_units(batch, options.unit, encoder)
+            found = self.batch_contributions(encoder, batch, units, options.budget)
             for row, side in enumerate(units.sides):
                 tokens, embedding = (to_numpy(x) for x in (found.units[: len(side), row], found.embedding[row]))
                 yield Contributions(
@@ -156,7 +135,7 @@ class SecondOrder(Method):
                     measured=found.measured[row] if found.measured else NOTHING_MEASURED,
                 )
 
-        return in_batches(encoder, readings, compute, progress)
+        return in_batches(encoder, readings, compute, options.progress)
 
     def _remainder(
         self, tokens: Float[np.ndarray, "tokens space"], embedding: Float[np.ndarray, "dim"]
@@ -185,16 +164,15 @@ class SecondOrder(Method):
         self, encoder: Encoder, pairs: Sequence[KeyPair], options: Options, cache: ContributionCache, shared: bool
     ) -> Iterator[Explanation]:
         """A shared cache holds the finest unit, of which every other is a sum; a text in it is not pulled through."""
-        unit = self.unit if shared else options.unit
-        how = {"unit": unit, "budget": options.budget, "progress": options.progress}
+        how = replace(options, unit=self.unit) if shared else options
         needed = dict.fromkeys(key for pair in pairs for key in pair)
         known = {key: part for key in needed if (part := cache.get(encoder, self, key)) is not None}
         readings = read_texts(encoder, [key for key in needed if key not in known], options.truncate)
-        units = {key: len(group(reading.side, unit)[0]) for key, reading in readings.items()}
+        units = {key: len(group(reading.side, how.unit)[0]) for key, reading in readings.items()}
         units |= {key: len(part.side) for key, part in known.items()}
         pulled = frozenset() if shared else self.texts_to_pull(pairs, readings, units)
         pushed = [key for key in readings if key not in pulled]
-        parts = self.of_readings(encoder, [readings[key] for key in pushed], **how)  # type: ignore[arg-type]
+        parts = self.of_readings(encoder, [readings[key] for key in pushed], how)
         for key, part in zip(pushed, parts, strict=True):
             known[key] = part
             cache.put(encoder, self, key, part)
@@ -203,7 +181,7 @@ class SecondOrder(Method):
             [readings[long] for _, long in through],
             [vectors_of(known[short]) for short, _ in through],
         )
-        pulls = self.products(encoder, readings_of, vectors, **how)  # type: ignore[arg-type]
+        pulls = self.products(encoder, readings_of, vectors, how)
         products: dict[tuple[TextKey, TextKey], Products] = dict(zip(through, pulls, strict=True))
         for left, right in pairs:
             if (left, right) in products:
@@ -231,7 +209,7 @@ class SecondOrder(Method):
         whole = OneSided(
             side=readings[0].side,
             values=values,
-            rest=score - float(values.sum()),
+            background=score - float(values.sum()),
             score=score,
             other=readings[1].side,
             method=self.record(encoder),
@@ -288,20 +266,17 @@ class PullingMethod(SecondOrder):
         encoder: Encoder,
         readings: Sequence[Reading],
         vectors: Sequence[Float[np.ndarray, "_ dim"]],
-        *,
-        unit: Unit,
-        budget: int,
-        progress: bool,
+        options: Options,
     ) -> list[Products]:
         record = self.record(encoder)
 
         def compute(batch: Batch) -> Iterator[Products]:
-            units = split_into_units(batch, unit, encoder)
+            units = split_into_units(batch, options.unit, encoder)
             own = [vectors[number] for number in batch.numbers]
             towards = units.masks.new_zeros(max(map(len, own)), len(own), encoder.record.dim)
             for row, each in enumerate(own):
                 towards[: len(each), row] = torch.from_numpy(each)
-            found = self.batch_products(encoder, batch, units, towards, budget)
+            found = self.batch_products(encoder, batch, units, towards, options.budget)
             for row, side in enumerate(units.sides):
                 yield Products(
                     side=side,
@@ -312,18 +287,23 @@ class PullingMethod(SecondOrder):
                     model=encoder.record,
                 )
 
-        return in_batches(encoder, readings, compute, progress)
+        return in_batches(encoder, readings, compute, options.progress)
 
 
 def in_batches(
     encoder: Encoder, readings: Sequence[Reading], compute: Callable[[Batch], Iterable[Part]], progress: bool
 ) -> list[Part]:
-    """What ``compute`` gives for each reading, in their order; readings of one length are computed together."""
+    """What ``compute`` gives for each reading, in their order; readings of one length are computed together.
+
+    Short texts come first. So the bar counts the square of a text's length, which is about what it costs.
+    """
     found: dict[int, Part] = {}
-    with tqdm(total=len(readings), unit="text", delay=2, disable=None if progress else True, leave=False) as bar:
+    costs = [reading.length**2 for reading in readings]
+    how = {"bar_format": BAR, "smoothing": 0, "delay": 2, "disable": None if progress else True, "leave": False}
+    with tqdm(total=sum(costs), desc=f"{len(readings)} texts", **how) as bar:
         for batch in encoder.batches(readings, TOKENS_TOGETHER):
             found |= zip(batch.numbers, compute(batch), strict=True)
-            bar.update(len(batch.readings))
+            bar.update(sum(costs[number] for number in batch.numbers))
     return [found[number] for number in range(len(readings))]
 
 

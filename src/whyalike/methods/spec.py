@@ -82,7 +82,7 @@ def _parse(text: str) -> MethodSpec:
     changes |= {key: read_value(value) for key, value in (each.split("=") for each in found["more"].split(",")[1:])}
     method = _changed(METHODS[name](), changes, text)
     if view and not method.adds_up:
-        raise BadInput(f"{name} makes no claim to add up, so there is nothing to share out. Leave '+{view}' out.")
+        raise BadInput(f"{name} does not add up to the score, so the view '+{view}' does not apply. Remove it.")
     return MethodSpec(text, method, cast("View | None", view))
 
 

@@ -21,7 +21,7 @@ class TokenOutputs(SecondOrder):
     """
 
     name: ClassVar[str] = "token_outputs"
-    summary: ClassVar[str] = "each token's state as it is pooled; says nothing about how it came to be"
+    summary: ClassVar[str] = "last hidden state times pooling weight; ignores earlier layers"
     paper: ClassVar[str] = "Möller et al. 2023, xsbert"
     adds_up: ClassVar[bool] = True
     layer: int | None = None

@@ -44,8 +44,8 @@ def sum_line(contrast: Contrast) -> str:
     """``0.421 − 0.305 = +0.116 = +0.140 words of the query − 0.024 background``"""
     words = float(contrast.query_values.sum())
     has_background = contrast.a.has_background or contrast.b.has_background
-    background = f" {signed(contrast.query_rest)} background" if has_background else ""
-    left = "" if contrast.adds_up else f" {signed(contrast.residual)} unexplained"
+    background = f" {signed(contrast.query_background)} background" if has_background else ""
+    left = "" if contrast.adds_up else f" {signed(contrast.residual)} rounding error"
     return (
         f"{_bare(contrast.a.score)} − {_bare(contrast.b.score, inside=True)} = {signed(contrast.difference)} = "
         f"{signed(words)} words of the query{background}{left}"
@@ -98,7 +98,7 @@ def to_html(contrast: Contrast) -> str:
 def _rows(contrast: Contrast) -> list[tuple[str, float, float, float]]:
     """The query's words that speak most for a, then those most for b."""
     a, b, values = contrast.a.one_sided().values, contrast.b.one_sided().values, contrast.query_values
-    strongest = sorted(range(len(values)), key=lambda index: -abs(values[index]))[:TOP]
+    strongest = contrast.query.strongest(np.abs(values), TOP, special_tokens=False)
     order = sorted(strongest, key=lambda index: -values[index])
     labels = contrast.query.labels
     return [(printable(labels[i]), float(a[i]), float(b[i]), float(values[i])) for i in order]

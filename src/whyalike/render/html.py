@@ -15,7 +15,7 @@ from whyalike.results.words import Word, direction, printable
 LINKED = 40  # units; between longer texts links are a thicket
 LONG = 80  # words; a longer text is shown sentence by sentence
 WIDE = 40  # a larger matrix is folded away
-MOST_CELLS, MOST_CELLS_OF_A_PAGE = 2_500, 40_000  # of a matrix that is drawn in a notebook, and on a page
+MOST_CELLS, MOST_CELLS_OF_A_PAGE = 1_600, 40_000  # of a matrix that is drawn in a notebook, and on a page
 
 STYLE = """
 .whyalike{font:15px/1.5 system-ui,sans-serif;color:#1b1b1b;background:#fff;padding:1rem;max-width:72rem}

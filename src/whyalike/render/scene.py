@@ -171,7 +171,7 @@ def _sum_line(e: Explanation, parts: tuple[Part, ...]) -> str:
         return f"The {pairs_name(e)} add up to the score, {plain(e.score)}."
     parts = parts or _parts(e)[:1]
     terms = " ".join(f"{'−' if part.value < 0 else '+'} {abs(part.value):.3f} {part.name}" for part in parts)
-    rest = f" {'−' if e.residual < 0 else '+'} {abs(e.residual):.3f} unexplained" if not e.adds_up else ""
+    rest = f" {'−' if e.residual < 0 else '+'} {abs(e.residual):.3f} rounding error" if not e.adds_up else ""
     return f"{plain(e.score)} = {terms.replace('− ', '−', 1) if terms[0] == '−' else terms[2:]}{rest}"
 
 
@@ -184,10 +184,10 @@ def _counts(e: Explanation) -> str:
 
 def caption_of(e: Explanation) -> str:
     """``all-MiniLM-L6-v2 · bilrp at layer 0 · cosine``"""
-    layer, spread = e.method.parameters["layer"], e.method.parameters.get("spread")
-    where = {None: "", "embeddings": " of the embeddings"}.get(layer, f" at layer {layer}")
-    shared = f" · remainder spread ({spread})" if spread else ""
-    view = " · aligned" if e.method.parameters.get("aligned") else ""
+    layer, spread = e.method.layer, e.method.spread
+    where = f" at layer {layer}" if isinstance(layer, int) else f" of the {layer}" if layer else ""
+    shared = f" · background spread ({spread})" if spread else ""
+    view = " · aligned" if e.method.aligned else ""
     return f"{e.model.name} · {e.method.name}{where} · {e.model.similarity}{view}{shared}"
 
 
@@ -206,7 +206,7 @@ def notes_of(e: Explanation) -> list[str]:
             notes.append(f"The {name} text: {measured.words_without_vector} words have no vector and match nothing.")
     why = {measured.gradient_vanishes for measured in e.measured.values()}
     if "no words" in why:
-        notes.append("One of the texts has no words of its own, so there is nothing to be salient for.")
+        notes.append("One text has no words, so word saliency cannot be computed.")
     elif "same direction" in why:
         notes.append(
             "The two feature vectors point the same way: the cosine is at its maximum, its gradient is zero, and no word is "
@@ -216,10 +216,8 @@ def notes_of(e: Explanation) -> list[str]:
         notes.append(
             f"Saliency is for the similarity of the texts' own tokens, {e.matching.similarity:.3f}; the score is the model's."
         )
-    if e.method.parameters.get("layer_chosen") and e.method.parameters["layer"]:
-        notes.append(
-            f"Layer {e.method.parameters['layer']} was chosen for this model: {e.method.parameters['layer_chosen']}."
-        )
+    if e.method.layer_reason and e.method.layer:
+        notes.append(f"Layer {e.method.layer} was chosen for this model: {e.method.layer_reason}.")
     size = float(np.abs(e.matrix).sum())
     whole = 1.0 if e.model.similarity == "cosine" else abs(e.score)
     if e.method.adds_up and size > TOO_LARGE * whole:
@@ -231,5 +229,5 @@ def notes_of(e: Explanation) -> list[str]:
             f"pairs say little.{advice or ' Use a later layer.'}"
         )
     if not e.method.adds_up:
-        notes.append(f"{e.method.name} makes no claim to add up to the score.")
+        notes.append(f"{e.method.name} does not add up to the score.")
     return notes

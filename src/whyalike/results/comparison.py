@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,7 @@ from jaxtyping import Float
 
 from whyalike.errors import BadInput
 from whyalike.results.explanation import Explanation
-from whyalike.results.frames import make_frame
+from whyalike.results.result import Result
 from whyalike.results.sides import Side
 from whyalike.statistics import rank_correlation
 
@@ -32,7 +30,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
+class Comparison(Result):
     """Explanations of one pair. Agreement is over pairs of the texts' own words (or sentences) that all of them speak of."""
 
     entries: tuple[Entry, ...]
@@ -76,16 +74,6 @@ class Comparison:
         return {"explanation": names} | {
             column: [value for _, table in tables for value in table[column]] for column in tables[0][1]
         }
-
-    def to_frame(self) -> Any:
-        """A polars (or pandas) data frame of `to_columns`."""
-        return make_frame(self.to_columns())
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the comparison in the format of the file's ending: .json, .csv, .parquet or .html."""
-        from whyalike.results.files import save
-
-        return save(self, path)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values: what ``whyalike compare --json`` prints. What cannot be said (NaN) is null."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,21 +10,21 @@ from jaxtyping import Float
 
 from whyalike.errors import BadInput
 from whyalike.results.explanation import Explanation
-from whyalike.results.frames import make_frame
 from whyalike.results.one_sided import OneSided
+from whyalike.results.result import Result
 from whyalike.results.sides import Side, Unit
 
 FORMAT, VERSION = "whyalike contrast", 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Contrast:
-    """Two explanations with one query on the left. The difference of their scores falls apart in two ways::
+class Contrast(Result):
+    """Two explanations with one query on the left. The score difference is a sum over words, in two ways::
 
-        s_a − s_b = Σ over the query's units of (what each adds to s_a − what it adds to s_b) + the difference of the rests
-                  = Σ over a's units + a's rest − (Σ over b's units + b's rest)
+        s_a − s_b = Σ over the query's units of (what each adds to s_a − what it adds to s_b) + difference of backgrounds
+                  = Σ over a's units + a's background − (Σ over b's units + b's background)
 
-    What a unit adds is its row (or column) of the matrix plus its term; a rest is what no unit of that text owns.
+    What a unit adds is its row (or column) of the matrix plus its term.
     """
 
     a: Explanation
@@ -40,7 +38,7 @@ class Contrast:
                 raise BadInput(f"A contrast needs two explanations by one {what}; these are by two.")
         if not self.a.method.adds_up:
             raise BadInput(
-                f"The method {self.a.method.name!r} makes no claim to add up, so a difference of scores does not fall apart "
+                f"The method {self.a.method.name!r} does not add up to the score, so a score difference cannot be split "
                 "into words. Use bilrp."
             )
 
@@ -58,9 +56,9 @@ class Contrast:
         return self.a.one_sided().values - self.b.one_sided().values
 
     @property
-    def query_rest(self) -> float:
-        """The same for what no unit of the query owns."""
-        return self.a.one_sided().rest - self.b.one_sided().rest
+    def query_background(self) -> float:
+        """The same for the background: the part of the difference that no unit of the query accounts for."""
+        return self.a.one_sided().background - self.b.one_sided().background
 
     @property
     def a_side(self) -> OneSided:
@@ -74,7 +72,7 @@ class Contrast:
     @property
     def residual(self) -> float:
         """What the query's parts leave of the difference. Derived, so it cannot drift from them."""
-        return self.difference - float(self.query_values.sum()) - self.query_rest
+        return self.difference - float(self.query_values.sum()) - self.query_background
 
     @property
     def adds_up(self) -> bool:
@@ -87,9 +85,14 @@ class Contrast:
         """Why b rather than a."""
         return Contrast(self.b, self.a)
 
-    def top(self, count: int = 10) -> list[tuple[str, float]]:
-        """The units of the query that speak most for a, largest first; those for b come last."""
-        order = np.argsort(-self.query_values, kind="stable")[:count]
+    def top(self, count: int = 10, *, special_tokens: bool = False) -> list[tuple[str, float]]:
+        """The units of the query that speak most for a, largest first; those for b come last.
+
+        Args:
+            count: How many.
+            special_tokens: Also special tokens and the prompt.
+        """
+        order = self.query.strongest(self.query_values, count, special_tokens)
         return [(self.query.labels[index], float(self.query_values[index])) for index in order]
 
     def __repr__(self) -> str:
@@ -108,16 +111,6 @@ class Contrast:
             "difference": self.query_values.tolist(),
         }
 
-    def to_frame(self) -> Any:
-        """A polars (or pandas) data frame of `to_columns`."""
-        return make_frame(self.to_columns())
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the contrast in the format of the file's ending: .json, .csv, .parquet or .html."""
-        from whyalike.results.files import save
-
-        return save(self, path)
-
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values: what ``whyalike contrast --json`` prints."""
         return {
@@ -126,10 +119,18 @@ class Contrast:
             "difference": self.difference,
             "query": self.query.to_dict(),
             "query_values": self.query_values.tolist(),
-            "query_rest": self.query_rest,
+            "query_background": self.query_background,
             "residual": self.residual,
-            "a": {"values": self.a_side.values.tolist(), "rest": self.a_side.rest, "explanation": self.a.to_dict()},
-            "b": {"values": self.b_side.values.tolist(), "rest": self.b_side.rest, "explanation": self.b.to_dict()},
+            "a": {
+                "values": self.a_side.values.tolist(),
+                "background": self.a_side.background,
+                "explanation": self.a.to_dict(),
+            },
+            "b": {
+                "values": self.b_side.values.tolist(),
+                "background": self.b_side.background,
+                "explanation": self.b.to_dict(),
+            },
         }
 
     def _repr_html_(self) -> str:

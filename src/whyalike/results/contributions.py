@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from whyalike.results.frames import make_frame
 from whyalike.results.records import NOTHING_MEASURED, Measured, MethodRecord, ModelRecord
+from whyalike.results.result import Result
 from whyalike.results.sides import Side, Unit, group, sum_rows
 
 ROUNDING = 4e-6  # relative to an embedding; a remainder below this is float32 rounding
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Contributions:
+class Contributions(Result):
     """What each unit of one text adds to its embedding: ``embedding == tokens.sum(0) + remainder``.
 
     Where the method does not claim to add up, the remainder is zero and the equation does not hold.
@@ -60,10 +60,6 @@ class Contributions:
             "norm": np.linalg.norm(self.tokens.astype(np.float64), axis=1).tolist(),
             "share": [None] * len(self.side) if shares is None else shares.tolist(),
         }
-
-    def to_frame(self) -> Any:
-        """A polars (or pandas) data frame of `to_columns`."""
-        return make_frame(self.to_columns())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""

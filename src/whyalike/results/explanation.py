@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from whyalike.errors import BadInput, unknown
-from whyalike.results.frames import make_frame
 from whyalike.results.matching import Matching
 from whyalike.results.one_sided import OneSided
 from whyalike.results.records import NOTHING_MEASURED, Measured, MethodRecord, ModelRecord
+from whyalike.results.result import Result
 from whyalike.results.sides import Kind, Side, Unit, group, merge, sum_rows
 from whyalike.results.spans import MIN_SHARE, Partner, Span, find_phrases, make_spans
 
@@ -34,7 +32,7 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Explanation:
+class Explanation(Result):
     """Why an encoder scored two texts as it did: ``score == matrix.sum() + background + residual``.
 
     ``matrix[i, j]`` is what unit ``i`` of the left text and unit ``j`` of the right text add together. The background is 0
@@ -137,7 +135,7 @@ class Explanation:
 
         Example:
             >>> explain("A man plays guitar.", "Someone makes music.").spans("left")[0]["text"]     # doctest: +SKIP
-            'guitar'
+            'plays guitar'
         """
         if side not in ("left", "right"):
             raise unknown("side", side, ("left", "right"))
@@ -210,7 +208,7 @@ class Explanation:
         return OneSided(
             side=self.left,
             values=self.matrix.sum(1) + self.left_terms,
-            rest=float(self.right_terms.sum()) + self.constant,
+            background=float(self.right_terms.sum()) + self.constant,
             score=self.score,
             other=self.right,
             method=self.method,
@@ -233,16 +231,6 @@ class Explanation:
                 f"{name}_end": [ends[index] for index in indices],
             }
         return {**table, "value": self.matrix.ravel().tolist()}
-
-    def to_frame(self) -> Any:
-        """A polars (or pandas) data frame: one row per pair of units."""
-        return make_frame(self.to_columns())
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the explanation in the format of the file's ending: .json, .csv, .parquet, .html, .svg or .png."""
-        from whyalike.results.files import save
-
-        return save(self, path)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values: what ``--json`` prints and ``whyalike.save`` writes."""

@@ -31,18 +31,16 @@ from whyalike.results.explanation import Explanation
 from whyalike.results.matching import Matching
 from whyalike.results.one_sided import OneSided
 from whyalike.results.records import Measured, MethodRecord, ModelRecord
+from whyalike.results.result import Result
 from whyalike.results.sides import Side
 from whyalike.storage.reading import Fields, parse_json, read_text
 from whyalike.storage.writing import whole_file, write_bytes, write_text
 
-Result = Explanation | OneSided | Comparison | Contrast
 CONTRIBUTIONS = "whyalike contributions"
 ARRAYS = ("tokens", "remainder", "embedding", "states")
 
 
-def save(
-    result: Result | Contributions | Sequence[Contributions], path: str | os.PathLike[str], *, half: bool = False
-) -> Path:
+def save(result: Result | Sequence[Contributions], path: str | os.PathLike[str], *, half: bool = False) -> Path:
     """Writes a result in the format of the file's ending. The file appears whole or not at all.
 
     Args:
@@ -288,7 +286,7 @@ def _one_sided(given: Fields, source: str) -> OneSided:
     found = OneSided(
         side=side,
         values=given.numbers("values", len(side)),
-        rest=given.number("rest"),
+        background=given.number("background"),
         score=given.number("score"),
         other=Side.from_dict(given.fields("other")),
         method=_method(given.fields("method")),

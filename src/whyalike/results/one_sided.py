@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from whyalike.results.frames import make_frame
 from whyalike.results.records import NOTHING_MEASURED, Measured, MethodRecord, ModelRecord
+from whyalike.results.result import Result
 from whyalike.results.sides import Side, Unit, group, sum_rows
 from whyalike.results.spans import MIN_SHARE, Span, heavy, join_runs, make_spans
 
@@ -17,15 +17,15 @@ FORMAT, VERSION = "whyalike one-sided explanation", 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OneSided:
-    """How much each unit of one text adds to its score against a fixed other: ``score == values.sum() + rest``.
+class OneSided(Result):
+    """How much each unit of one text adds to its score against a fixed other: ``score == values.sum() + background``.
 
     ``values[i] = ⟨c_i, e'⟩ / Z``: the row sum of the pair's matrix plus its left term.
     """
 
     side: Side
     values: Float[np.ndarray, "tokens"]
-    rest: float  # ⟨ρ, e'⟩ / Z: the background of this text
+    background: float  # ⟨ρ, e'⟩ / Z: what no unit of this text accounts for
     score: float
     other: Side
     method: MethodRecord
@@ -33,22 +33,30 @@ class OneSided:
     measured: Measured = NOTHING_MEASURED
 
     def __repr__(self) -> str:
-        top = ", ".join(f"{text:.30} {value:+.3f}" for text, value in self.top(3))
+        top = ", ".join(
+            f"{text:.30} {value:+.3f}"
+            for text, value in (self.by("word") if self.side.unit == "token" else self).top(3)
+        )
         return f"OneSided(score {self.score:.3f}: {top}; {self.method.name}, {self.model.name})"
 
     @property
     def residual(self) -> float:
         """Rounding error: the score minus all parts."""
-        return self.score - float(self.values.sum()) - self.rest
+        return self.score - float(self.values.sum()) - self.background
 
     def by(self, unit: Unit) -> OneSided:
         """The same values, summed over words or sentences."""
         side, labels = group(self.side, unit)
         return replace(self, side=side, values=sum_rows(self.values, labels, len(side)))
 
-    def top(self, count: int = 10) -> list[tuple[str, float]]:
-        """The units that add most, largest first."""
-        order = np.argsort(-self.values, kind="stable")[:count]
+    def top(self, count: int = 10, *, special_tokens: bool = False) -> list[tuple[str, float]]:
+        """The units that add most, largest first.
+
+        Args:
+            count: How many.
+            special_tokens: Also special tokens and the prompt.
+        """
+        order = self.side.strongest(self.values, count, special_tokens)
         labels = self.side.labels
         return [(labels[index], float(self.values[index])) for index in order]
 
@@ -77,10 +85,6 @@ class OneSided:
             "value": self.values.tolist(),
         }
 
-    def to_frame(self) -> Any:
-        """A polars (or pandas) data frame of `to_columns`."""
-        return make_frame(self.to_columns())
-
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values: what `whyalike.save` writes."""
         return {
@@ -89,7 +93,7 @@ class OneSided:
             "score": self.score,
             "side": self.side.to_dict(),
             "values": self.values.tolist(),
-            "rest": self.rest,
+            "background": self.background,
             "residual": self.residual,
             "other": self.other.to_dict(),
             "method": asdict(self.method),

@@ -24,6 +24,26 @@ class MethodRecord:
     adds_up: bool
     cells: Cells = "sums"
 
+    @property
+    def layer(self) -> int | str | None:
+        """Layer whose hidden states are attributed; a name ("embeddings") or None for methods without a number."""
+        return self.parameters.get("layer")
+
+    @property
+    def layer_reason(self) -> str | None:
+        """Why the method chose the layer itself; None where it was given."""
+        return self.parameters.get("layer_chosen")
+
+    @property
+    def spread(self) -> str | None:
+        """How the background was spread over the units; None where it was not."""
+        return self.parameters.get("spread")
+
+    @property
+    def aligned(self) -> bool:
+        """Whether totals were given to the likeliest partners."""
+        return bool(self.parameters.get("aligned"))
+
 
 @dataclass(frozen=True, slots=True)
 class ModelRecord:

@@ -65,6 +65,11 @@ class Side:
             found[index] = inside / inside.sum() if inside.any() else 0.0
         return found
 
+    def strongest(self, values: Float[np.ndarray, "units"], count: int, special_tokens: bool) -> list[int]:
+        """The units with the largest values, largest first; without special tokens and the prompt unless they are asked for."""
+        offered = range(len(self)) if special_tokens else self.own
+        return sorted(offered, key=lambda index: -float(values[index]))[:count]
+
     @property
     def words(self) -> tuple[str, ...]:
         """The words of the text that the model read, in order; punctuation marks count as words."""

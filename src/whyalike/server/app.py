@@ -33,13 +33,12 @@ from whyalike.results.explanation import Explanation
 from whyalike.server.limits import Limits
 from whyalike.server.schemas import CompareRequest, ContrastRequest, ExplainRequest, OneMethod
 from whyalike.server.settings import ServerSettings
+from whyalike.server.wording import in_page_words
 from whyalike.server.worker import Busy, TooSlow, Worker
 
 HERE = Path(__file__).parent
 PAGES = {"/": "explain", "/compare": "compare", "/contrast": "contrast"}
-ON_THE_PAGE = [
-    name for name in METHODS if name not in ("tfidf_vectors", "contextual_cosine")
-]  # they need more to be given
+ON_THE_PAGE = [name for name, method in METHODS.items() if not method.needs_more]
 MOST_COMPARED = 12
 REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"description": "what was asked cannot be done; the answer says why"},
@@ -209,7 +208,8 @@ def refusals(app: FastAPI) -> None:
     async def refuse(_: Request, error: WhyalikeError) -> JSONResponse:
         status = 503 if isinstance(error, Busy | TooSlow) else 404 if isinstance(error, UnknownName) else 400
         headers = {"Retry-After": "1"} if status == 503 else {}
-        body = {"error": {"type": type(error).__name__, "message": str(error)}}
+        message = str(error)
+        body = {"error": {"type": type(error).__name__, "message": message, "on_page": in_page_words(message)}}
         return JSONResponse(body, status_code=status, headers=headers)
 
     @app.exception_handler(HTTPException)

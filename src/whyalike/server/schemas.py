@@ -9,9 +9,15 @@ from pydantic import BaseModel, ConfigDict, Field
 Text = Annotated[str, Field(description="A text.", examples=["A man plays guitar."])]
 Unit = Literal["token", "word", "sentence"]
 ModelName = Annotated[str | None, Field(description="One of GET /api/models; the first where not given.")]
-MethodName = Annotated[str, Field(description="One of GET /api/methods.", max_length=64)]
+MethodName = Annotated[
+    str,
+    Field(
+        description="A name of GET /api/methods, or NAME[@LAYER][:REFERENCE][,PARAMETER=VALUE…][+VIEW].", max_length=200
+    ),
+]
 Layer = Annotated[
-    int | None, Field(description="Whose hidden states count as the tokens; the method's own where not given.")
+    int | None,
+    Field(description="Layer whose hidden states are attributed (0 = embeddings). Default: chosen by the method."),
 ]
 
 

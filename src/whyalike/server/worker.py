@@ -14,8 +14,9 @@ from whyalike.api import explain
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.load import load_encoder
 from whyalike.errors import WhyalikeError, unknown
+from whyalike.methods.spec import parse_method
 from whyalike.results.explanation import Explanation
-from whyalike.results.sides import Unit
+from whyalike.results.sides import UNITS, Unit
 from whyalike.server.settings import ServerSettings
 
 T = TypeVar("T")
@@ -74,7 +75,8 @@ class Worker:
         aligned: bool = False,
     ) -> Explanation:
         """An explanation in a unit; the same texts in another unit are not explained again, unless units are aligned."""
-        own = unit if aligned else None
+        finest = parse_method(method).method.unit
+        own = unit if aligned or UNITS.index(unit) < UNITS.index(finest) else None  # a unit it cannot give is refused
         key = (self.name_of(model), method, layer, left, right, truncate, own)
         found = self._kept.get(key)
         if found is None:

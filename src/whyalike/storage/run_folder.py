@@ -198,8 +198,8 @@ def check_request(before: Mapping[str, Any], request: Mapping[str, Any], folder:
     now = json.loads(json.dumps(request))
     changed = [key for key in {*before, *now} if before.get(key) != now.get(key)]
     for key in sorted(changed, key=lambda key: (key == "data", key)):  # what was set before what it changed
-        was = "the data were others" if key == "data" else f"{key} was {before.get(key)!r}, now {now.get(key)!r}"
-        raise BadInput(f"{folder} holds a run that was asked for differently: {was}. {advice}")
+        what = "data" if key == "data" else f"settings: {key} was {before.get(key)!r}, now {now.get(key)!r}"
+        raise BadInput(f"{folder} holds a run with different {what}. {advice}")
 
 
 def digest(data: Any) -> str:

@@ -98,5 +98,5 @@ def check_scores(pairs: Pairs, scores: Sequence[float]) -> None:
             raise BadInput(f"Pair {number} has an empty text. Fix or drop it.")
         if not 0 <= score <= 1:  # also where it is no number
             raise BadInput(
-                f"Pair {number} has the score {score!r}; expected 0 to 1. Scale your scores, or mend the row."
+                f"Pair {number} has the score {score!r}; expected 0 to 1. Scale your scores to 0–1, or fix the row."
             )

@@ -21,7 +21,7 @@ export async function ask(path, body, signal) {
       continue;
     }
     const problem = (await answer.json().catch(() => ({}))).error ?? {};
-    if (problem.type !== "Busy" || attempt >= RETRIES) throw new Error(problem.message ?? `The server answered ${answer.status}.`);
+    if (problem.type !== "Busy" || attempt >= RETRIES) throw new Error(problem.on_page ?? problem.message ?? `The server answered ${answer.status}.`);
     if (!signal?.aborted) say("The server is busy; trying again …", "busy");
     const pause = 1000 * Number(answer.headers.get("Retry-After") || 1) * (0.5 + Math.random());
     await new Promise((wake) => setTimeout(wake, pause));

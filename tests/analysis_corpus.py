@@ -18,7 +18,7 @@ PAIRS = [
 LABELS = [0.9, 0.1, 0.6, 0.3]
 
 
-def study_of(encoder: whyalike.Encoder, folder: Path) -> Corpus:
+def make_corpus(encoder: whyalike.Encoder, folder: Path) -> Corpus:
     return Corpus(
         pairs=PAIRS, labels=LABELS, encoders={"tiny": encoder}, folder=folder, tagger=tagger("english"), progress=False
     )
