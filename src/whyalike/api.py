@@ -147,11 +147,11 @@ def explain_pairs(
     if on_error not in ("raise", "skip"):
         raise unknown("on_error", on_error, ("raise", "skip"))
     total = len(pairs) if isinstance(pairs, Sized) else None
-    request = _request(encoder, method, layer, unit, prompts, truncate, aligned, budget, progress, total)
+    request = _request(encoder, method, layer, unit, prompts, truncate, aligned, budget, progress, total, cache)
     numbered = number_pairs(pairs, columns)
     if on_error == "skip":
-        return request.explain_or_skip(numbered, cache)
-    return request.explain(numbered, cache)
+        return request.explain_or_skip(numbered)
+    return request.explain(numbered)
 
 
 def contributions(
@@ -304,14 +304,12 @@ class _Request:
     spec: MethodSpec
     options: Options
 
-    def explain(self, pairs: Iterable[NumberedPair], cache: ContributionCache | None = None) -> Iterator[Explanation]:
+    def explain(self, pairs: Iterable[NumberedPair]) -> Iterator[Explanation]:
         texts = (pair.check() for pair in pairs)
-        found = self.spec.method.explain_pairs(self.encoder, texts, self.options, cache)
+        found = self.spec.method.explain_pairs(self.encoder, texts, self.options)
         return map(self.spec.viewed, found)
 
-    def explain_or_skip(
-        self, pairs: Iterable[NumberedPair], cache: ContributionCache | None
-    ) -> Iterator[Explanation | Skipped]:
+    def explain_or_skip(self, pairs: Iterable[NumberedPair]) -> Iterator[Explanation | Skipped]:
         """Pairs one group at a time: those that cannot be read are put aside first, the others explained together."""
         skipped: dict[int, Skipped] = {}
         order: list[int] = []
@@ -328,7 +326,7 @@ class _Request:
                     continue
                 yield texts
 
-        found = self.spec.method.explain_pairs(self.encoder, good(), self.options, cache)
+        found = self.spec.method.explain_pairs(self.encoder, good(), self.options)
         for e in map(self.spec.viewed, found):
             while order[0] in skipped:
                 yield skipped.pop(order.pop(0))
@@ -348,6 +346,7 @@ def _request(
     budget: int,
     progress: bool = False,
     total: int | None = None,
+    cache: ContributionCache | None = None,
 ) -> _Request:
     """Everything that was asked for, checked before any work is done."""
     if unit is not None and unit not in UNITS:
@@ -362,7 +361,7 @@ def _request(
     spec.method.check(loaded)
     for prompt in prompts:
         loaded.prompt_text(prompt)  # refuses a name the model does not have
-    options = Options(wanted, prompts, truncate, aligned or spec.aligned, budget, progress, total)
+    options = Options(wanted, prompts, truncate, aligned or spec.aligned, budget, progress, total, cache)
     return _Request(loaded, spec, options)
 
 

@@ -15,7 +15,7 @@ import torch
 from typer.testing import CliRunner
 
 import whyalike
-from tests.families import LEFT, RIGHT, tiny_encoder
+from tests.families import LEFT, RIGHT, tiny_encoder, tiny_folder
 from whyalike import render
 from whyalike.cli import app, main
 from whyalike.colours import WHITE_INK, colour, ink, shade
@@ -86,6 +86,14 @@ def test_methods_and_models_are_listed() -> None:
     shown = run("methods")
     assert all(name in shown for name in whyalike.METHODS)
     assert "all-MiniLM-L6-v2" in run("models")
+
+
+def test_a_model_is_named_as_models_lists_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(tiny_folder(str(tmp_path))).rename(tmp_path / "my-model")
+    monkeypatch.setenv("WHYALIKE_MODELS", str(tmp_path))
+    assert "my-model" in [line.split()[0] for line in run("models").splitlines()]
+    shown = json.loads(run("explain", "a dog", "a cat", "--model", "my-model", "--json"))
+    assert shown["model"]["name"] == "my-model"
 
 
 @pytest.mark.parametrize(

@@ -247,6 +247,29 @@ def test_a_folder_is_not_taken_up_with_another_question(encoder: whyalike.Encode
                 evaluate("human", [Case(0, "dog", "cat", aligned=aligned)], folder=tmp_path / "b", **arguments)
 
 
+def test_a_folder_is_not_taken_up_with_an_edited_function(encoder: whyalike.Encoder, tmp_path: Path) -> None:
+    def make(value: float) -> Any:
+        def mine(left: str, right: str) -> Any:
+            return np.full((len(whyalike.split_words(left)), len(whyalike.split_words(right))), value)
+
+        return mine
+
+    def run(function: Any) -> None:
+        evaluate("balance", PAIRS[:1], encoder=encoder, subjects=[function], folder=tmp_path, progress=False)
+
+    run(make(1.0))
+    run(make(1.0))  # the same code, another object
+    with pytest.raises(BadInput, match="with different settings: subjects_in_full was"):
+        run(make(2.0))
+
+
+def test_a_file_of_pairs_can_be_named(encoder: whyalike.Encoder, tmp_path: Path) -> None:
+    rows = ["left\tright", *("\t".join(pair) for pair in PAIRS[:4])]
+    (tmp_path / "pairs.tsv").write_text("\n".join(rows))
+    found = evaluate("balance", tmp_path / "pairs.tsv", encoder=encoder, subjects=["random"], pairs=2, progress=False)
+    assert found.request["pairs"] == 2
+
+
 def test_what_cannot_be_judged_is_refused_before_the_work(encoder: whyalike.Encoder, tmp_path: Path) -> None:
     def judge(measure: str, cases: list[Case], *subjects: str | Subject, folder: Path | None = None) -> None:
         evaluate(measure, cases, encoder=encoder, subjects=subjects, folder=folder, progress=False)

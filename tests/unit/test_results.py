@@ -214,7 +214,7 @@ def test_the_ending_of_a_file_is_its_format(ending: str, e: whyalike.Explanation
 
 
 def test_another_ending_is_refused(e: whyalike.Explanation, encoder: whyalike.Encoder, tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="ends in '.txt'; a Explanation can be saved as .json, .csv"):
+    with pytest.raises(BadInput, match="ends in '.txt'; Explanation can be saved as .json, .csv"):
         e.save(tmp_path / "e.txt")
     with pytest.raises(BadInput, match="can be saved as .safetensors"):
         whyalike.save(whyalike.contributions([LEFT], encoder=encoder), tmp_path / "parts.json")

@@ -40,7 +40,8 @@ Taggers = Annotated[
     list[str] | None,
     typer.Option(
         "--tagger",
-        help="english, german, russian, chinese, any spaCy pipeline, or a .conllu file; two where the sides differ.",
+        help="english, german, russian, chinese, any spaCy pipeline, or a .conllu file. "
+        "Give it twice if left and right are in different languages.",
     ),
 ]
 Pairs = Annotated[int | None, typer.Option(help="Use only N pairs, spread evenly over the data.")]

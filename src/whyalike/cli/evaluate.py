@@ -14,7 +14,7 @@ from rich.console import Console
 from whyalike.cli import options
 from whyalike.cli.output import print_saved_files
 from whyalike.errors import BadInput, unknown
-from whyalike.evaluate.measures import MEASURES, make_measure
+from whyalike.evaluate.measures import MEASURES, Needs, make_measure
 from whyalike.storage.run_folder import locked
 
 if TYPE_CHECKING:
@@ -82,14 +82,14 @@ def command(
     quiet_models()
     with loading("Loading"):
         from whyalike.encoders.load import load_encoder
-        from whyalike.evaluate.run import evaluate, spread_evenly
+        from whyalike.evaluate.run import evaluate, read_cases, spread_evenly
         from whyalike.render.evaluation import picture, save
 
         if measure not in (*MEASURES, RATING):
             raise unknown("measure", measure, (*MEASURES, RATING))
-        needs = "pairs" if measure == RATING else MEASURES[measure].needs
+        needs: Needs = "pairs" if measure == RATING else MEASURES[measure].needs
         _check(measure, needs, data, method, model, column, settings, as_json)
-        cases = _cases(data, needs, options.columns(column))
+        cases = read_cases(data, needs, options.columns(column))
         encoders = [load_encoder(name, pooling=pooling) for name in model or (None,)]
     if pairs is not None:
         cases = spread_evenly(cases, pairs)
@@ -167,21 +167,3 @@ def _prepare(cases: list[Case], subjects: Sequence[Subject], encoder: Encoder, f
     typer.echo(f"{len(study.items)} explanations to rate are in {folder}. Open the page with `whyalike rate {folder}`.")
     if study.cut:
         typer.echo(f"{study.cut} of them are of texts longer than the model reads: the page says where they are cut.")
-
-
-def _cases(data: str, needs: str, columns: dict[str, str]) -> list[Case]:
-    from whyalike.data.alignments import SETS, read_alignments
-    from whyalike.data.tables import read_table
-    from whyalike.evaluate.measure import Case
-
-    if needs == "alignments" or data in SETS:
-        aligned = read_alignments(data)
-        return [Case(number, *each.pair, aligned=each) for number, each in enumerate(aligned)]
-    if needs == "truth":
-        from whyalike.data.truth import read_truth
-
-        if not Path(data).is_file():
-            raise BadInput(f"There is no file {data!r}. Give a truth-*.jsonl that `whyalike train nouns` wrote.")
-        return [Case(number, truth.left, truth.right, truth=truth) for number, truth in enumerate(read_truth(data))]
-    needed = ("left", "right", "score") if needs == "scored pairs" else ("left", "right")
-    return [Case(number, **row) for number, row in enumerate(read_table(data, needed, columns).rows)]

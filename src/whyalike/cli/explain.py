@@ -15,7 +15,9 @@ from whyalike.errors import BadInput
 def command(
     left: Annotated[
         str | None,
-        typer.Argument(help="A text, `-` for standard input, or `@FILE` (`@@…`: a text that begins with @)."),
+        typer.Argument(
+            help="A text, `-` for standard input, or `@FILE`. Write `@@` for a text that itself begins with @."
+        ),
     ] = None,
     right: Annotated[str | None, typer.Argument(help="The other text, given in the same ways.")] = None,
     data: Annotated[
@@ -31,19 +33,29 @@ def command(
     method: options.Method = "bilrp",
     model: options.Model = None,
     layer: options.Layer = None,
-    by: Annotated[By, typer.Option(help="Units to show.")] = By.word,
+    by: Annotated[By, typer.Option(help="Explain by token, word or sentence.")] = By.word,
     settings: options.MethodSettings = None,
     corpus: options.Corpus = None,
     vectors: options.Vectors = None,
     pooling: options.Pooling = None,
     prompts: options.Prompts = None,
     truncate: options.Truncate = False,
-    spread: Annotated[bool, typer.Option("--spread", help="Spread the background over the words.")] = False,
+    spread: Annotated[
+        bool,
+        typer.Option(
+            "--spread",
+            help="Spread the background (the part of the score that belongs to no word pair) over the words.",
+        ),
+    ] = False,
     background: Annotated[
         bool, typer.Option("--background", help="Show the three components of the background, where there is one.")
     ] = False,
     aligned: Annotated[
-        bool, typer.Option("--aligned", help="Give each word's total to its likeliest partners, as people align words.")
+        bool,
+        typer.Option(
+            "--aligned",
+            help="Show which word goes with which: each word's total goes to its best partners. The sum stays the same.",
+        ),
     ] = False,
     html: Annotated[Path | None, typer.Option(help="Write the picture as a web page.")] = None,
     png: Annotated[Path | None, typer.Option(help="Write the picture as an image (needs the extra `plots`).")] = None,

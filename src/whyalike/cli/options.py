@@ -32,7 +32,7 @@ Layer = Annotated[
     int | None,
     typer.Option(
         help="Layer whose hidden states are attributed (0 = embeddings). Default: chosen by the method; "
-        "bilrp uses the first layer whose pairs are of the size of the score."
+        "bilrp takes the first layer where the word pairs are at most twice as large as the score."
     ),
 ]
 Method = Annotated[
@@ -50,7 +50,8 @@ Scores = Annotated[
     str | None, typer.Option("--scores", help="Range of the scores in your file, such as `0:5`. Default: 0:1.")
 ]
 Left = Annotated[
-    str, typer.Argument(help="A text, `-` for standard input, or `@FILE` (`@@…`: a text that begins with @).")
+    str,
+    typer.Argument(help="A text, `-` for standard input, or `@FILE`. Write `@@` for a text that itself begins with @."),
 ]
 Right = Annotated[str, typer.Argument(help="The other text, given in the same ways.")]
 Pooling = Annotated[str | None, typer.Option(help="Pooling for a plain transformer: mean, cls, lasttoken, …")]
@@ -125,6 +126,8 @@ def parse_methods(
         ]
     for setting in settings or ():
         owner, key, value = _setting(setting)
+        if key == "layer" and (twice := [spec.name for spec in specs if "@" in spec.name]):
+            raise BadInput(f"{twice[0]!r} and --set {setting} both give a layer. Give it once.")
         takers = [spec for spec in specs if owner in ("", spec.method.name) and key in _parameters(spec.method)]
         if not takers:
             known = sorted(

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from whyalike.server.settings import ServerSettings
 
 Host = Annotated[
-    str, typer.Option(help="Address to listen on. Other machines can connect unless it is loopback: set --token then.")
+    str,
+    typer.Option(
+        help="Address to listen on. With any address but 127.0.0.1 other machines can connect; then set --token."
+    ),
 ]
 Port = Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65535)]
 Token = Annotated[str | None, typer.Option(envvar="WHYALIKE_TOKEN", help="Requests to the API need this bearer token.")]

@@ -64,8 +64,8 @@ def similarity(
 ) -> None:
     """Fine-tune a model on scored pairs: as it is, or shifted by its reference embedding so that attributions are exact.
 
-    `shelf` trains nothing and only measures. Defaults: batch 16, five epochs, AdamW, weight decay 0.1, learning rate 2e-5,
-    10 % warm-up.
+    `--as shelf` trains nothing; it only measures the model as it is. Defaults: batch 16, five epochs, AdamW, weight decay
+    0.1, learning rate 2e-5, 10 % warm-up.
 
     Example: `whyalike train similarity exact-model --data stsb-en-train --dev stsb-en-dev --test stsb-en-test --as exact`
     """

@@ -33,14 +33,19 @@ def embedded_folder() -> Path | None:
     return Path(spec.submodule_search_locations[0]) / "model"
 
 
+def models_folder() -> Path:
+    """The user's own models: `$WHYALIKE_MODELS`, or `models` in the cache folder. They can be named by their folder."""
+    return Path(os.environ.get("WHYALIKE_MODELS") or platformdirs.user_cache_path("whyalike") / "models")
+
+
 def available_models() -> list[AvailableModel]:
     """The embedded default first, then the user's folder, then the Hugging Face cache."""
     found = []
     embedded = embedded_folder()
     if embedded is not None:
         found.append(_describe(DEFAULT_NAME, embedded, "embedded default"))
-    own = Path(os.environ.get("WHYALIKE_MODELS") or platformdirs.user_cache_path("whyalike") / "models")
-    found += [_describe(str(folder), folder, str(own)) for folder in _folders(own)]
+    own = models_folder()
+    found += [_describe(folder.name, folder, str(own)) for folder in _folders(own)]
     cache = Path(
         os.environ.get("HF_HUB_CACHE", Path(os.environ.get("HF_HOME", Path.home() / ".cache/huggingface")) / "hub")
     )

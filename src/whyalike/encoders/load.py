@@ -22,7 +22,7 @@ from sentence_transformers.sentence_transformer.modules import Pooling, Transfor
 from torch import nn
 from transformers import PreTrainedModel
 
-from whyalike.encoders.available import DEFAULT_HUB_NAME, DEFAULT_NAME, embedded_folder
+from whyalike.encoders.available import DEFAULT_HUB_NAME, DEFAULT_NAME, embedded_folder, models_folder
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.modules import MODULES
 from whyalike.errors import BadInput, UnknownModel, WhyalikeError, unknown
@@ -139,7 +139,11 @@ def _where(model: str | os.PathLike[str] | None) -> tuple[str, str]:
         )
     if model is None or str(model) == DEFAULT_NAME:
         return default_folder(), DEFAULT_NAME
-    return str(model), str(model)
+    given = os.path.expanduser(model)
+    own = models_folder() / given
+    if not Path(given).exists() and given == own.name and (own / "config.json").is_file():
+        return str(own), given  # a folder that `whyalike models` lists, by its name
+    return str(given), str(given)
 
 
 def _open(

@@ -4,6 +4,7 @@ from .measures import make_measure as make_measure
 from .run import Evaluation as Evaluation
 from .run import cases_of as cases_of
 from .run import evaluate as evaluate
+from .run import read_cases as read_cases
 from .run import spread_evenly as spread_evenly
 from .subjects import Subject as Subject
 from .subjects import make_subject as make_subject

@@ -13,14 +13,16 @@ import numpy as np
 from tqdm import tqdm
 
 from whyalike import __version__
+from whyalike.data.alignments import SETS, read_alignments
 from whyalike.data.pairs import check_text, number_pairs
-from whyalike.data.tables import evenly
+from whyalike.data.tables import evenly, read_table
+from whyalike.data.truth import read_truth
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.load import as_encoder
 from whyalike.errors import BadInput, WhyalikeError
 from whyalike.evaluate import notes
 from whyalike.evaluate.measure import Case, Measure, Row
-from whyalike.evaluate.measures import make_measure
+from whyalike.evaluate.measures import MEASURES, Needs, make_measure
 from whyalike.evaluate.subjects import Subject, parse_subjects
 from whyalike.methods import Method
 from whyalike.methods.cache import ContributionCache
@@ -113,7 +115,7 @@ class Evaluation:
 
 def evaluate(
     measure: str | Measure,
-    cases: Iterable[Case | tuple[str, str]],
+    cases: str | os.PathLike[str] | Iterable[Case | tuple[str, str]],
     *,
     encoder: Encoder | str | os.PathLike[str] | None = None,
     subjects: Sequence[str | Method | Subject | Callable[[str, str], Any] | os.PathLike[str]] = (
@@ -124,19 +126,21 @@ def evaluate(
     ),
     others: Mapping[str, Encoder | str | os.PathLike[str]] | None = None,
     folder: str | os.PathLike[str] | None = None,
+    pairs: int | None = None,
     progress: bool = True,
 ) -> Evaluation:
     """Measure the quality of explanations.
 
     Args:
         measure: A measure by name (see `MEASURES`), or as it is.
-        cases: Pairs of texts (a list, or a data frame with the columns left and right), or `Case` objects where a measure
-            needs more (human alignments, scores, a truth).
+        cases: Pairs of texts (a list, or a data frame with the columns left and right); a file or a data set by name, such as
+            ``"multimwa-mtref-dev"``; or `Case` objects.
         encoder: The model, as in `whyalike.explain`.
         subjects: What is evaluated: methods as they are written (``"bilrp@5+aligned"``), `Method` objects of your own,
             functions ``(left, right) -> matrix``, or files of matrices.
         others: More encoders by name. Every subject is then evaluated on each of them too.
         folder: Where to keep the rows of every finished pair. If the run is interrupted, the same call resumes it.
+        pairs: Use only so many pairs, spread evenly over the data.
         progress: Show a progress bar.
 
     Returns:
@@ -147,7 +151,10 @@ def evaluate(
         >>> found.table                                                                                 # doctest: +SKIP
     """
     measure = make_measure(measure) if isinstance(measure, str) else measure
-    return _evaluate(measure, _as_cases(cases), encoder, subjects, others or {}, folder, progress)
+    entry = MEASURES.get(measure.name)
+    given = _as_cases(cases, entry.needs if entry is not None else "pairs")
+    given = given if pairs is None else spread_evenly(given, pairs)
+    return _evaluate(measure, given, encoder, subjects, others or {}, folder, progress)
 
 
 def _evaluate(
@@ -206,8 +213,31 @@ def _evaluate(
     return Evaluation.of(measure, request, entries, encoders)
 
 
-def _as_cases(cases: Iterable[Case | tuple[str, str]]) -> list[Case]:
-    """Cases as they are; pairs of texts, or the rows of a data frame, numbered from 0."""
+def read_cases(
+    data: str | os.PathLike[str], needs: Needs = "pairs", columns: Mapping[str, str] | None = None
+) -> list[Case]:
+    """The cases of a file, or of a data set by name, with what a measure needs.
+
+    Args:
+        data: A table of pairs, a set of human alignments, or a ``truth-*.jsonl`` that ``whyalike train nouns`` wrote.
+        needs: What the measure needs (``MEASURES[name].needs``).
+        columns: What the file calls its columns, such as ``{"left": "question"}``.
+    """
+    source = str(data)
+    if needs == "alignments" or source in SETS:
+        return [Case(number, *each.pair, aligned=each) for number, each in enumerate(read_alignments(source))]
+    if needs == "truth":
+        if not Path(source).is_file():
+            raise BadInput(f"There is no file {source!r}. Give a truth-*.jsonl that `whyalike train nouns` wrote.")
+        return [Case(number, truth.left, truth.right, truth=truth) for number, truth in enumerate(read_truth(source))]
+    needed = ("left", "right", "score") if needs == "scored pairs" else ("left", "right")
+    return [Case(number, **row) for number, row in enumerate(read_table(source, needed, dict(columns or {})).rows)]
+
+
+def _as_cases(cases: str | os.PathLike[str] | Iterable[Case | tuple[str, str]], needs: Needs) -> list[Case]:
+    """Cases as they are; pairs of texts, the rows of a data frame, or a data set by name, numbered from 0."""
+    if isinstance(cases, str | os.PathLike):
+        return read_cases(cases, needs)
     given: Any = cases if hasattr(cases, "columns") else list(cases)
     if isinstance(given, list) and any(isinstance(case, Case) for case in given):
         return [case if isinstance(case, Case) else Case(number, *case) for number, case in enumerate(given)]

@@ -14,9 +14,10 @@ from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput
 from whyalike.methods import Method, Random
 from whyalike.methods.cache import ContributionCache
-from whyalike.methods.function_method import FunctionMethod, read_matrices
+from whyalike.methods.function_method import FunctionMethod, read_matrices, version_of
 from whyalike.methods.method import Options
 from whyalike.methods.spec import MethodSpec, View, parse_method
+from whyalike.methods.tangents import GIBIBYTE
 from whyalike.results.explanation import Explanation
 
 
@@ -39,10 +40,10 @@ class Subject:
         """One explanation per pair. Subjects that share a cache share the contributions of one method."""
         aligned = self.view == "aligned"  # words are aligned, not tokens
         unit = "word" if aligned else self.method.unit
-        options = Options(unit=unit, truncate=True, aligned=aligned, progress=progress, total=len(pairs))
-        cache = ContributionCache(options.budget) if cache is None else cache
+        cache = ContributionCache(GIBIBYTE) if cache is None else cache
+        options = Options(unit, truncate=True, aligned=aligned, progress=progress, total=len(pairs), cache=cache)
         spec = MethodSpec(self.name, self.method, self.view)
-        found = self.method.explain_pairs(encoder, pairs, options, cache)
+        found = self.method.explain_pairs(encoder, pairs, options)
         return [self._without_identity(spec.viewed(e)) for e in found]
 
     def _without_identity(self, e: Explanation) -> Explanation:
@@ -75,7 +76,7 @@ def make_subject(
         return Subject(method.called, method)
     if not isinstance(given, str | Method | MethodSpec) and callable(given):
         name = getattr(given, "__name__", type(given).__name__)
-        return Subject(name, FunctionMethod(given, called=name))
+        return Subject(name, FunctionMethod(given, name, version_of(given)))
     spec = parse_method(given)
     return Subject(spec.name, spec.method, spec.view)
 

@@ -13,7 +13,14 @@ from whyalike.encoders.encoder import Batch, Encoder
 from whyalike.encoders.gates import Biases
 from whyalike.errors import unknown
 from whyalike.methods.default_layer import LayerChoice, choose_layer
-from whyalike.methods.second_order import BatchContributions, BatchProducts, BatchUnits, PullingMethod, Totals
+from whyalike.methods.second_order import (
+    BatchContributions,
+    BatchProducts,
+    BatchUnits,
+    BatchVectors,
+    PullingMethod,
+    Totals,
+)
 from whyalike.methods.tangents import frozen_contributions, pull_products, states_at
 
 
@@ -56,12 +63,7 @@ class BiLRP(PullingMethod):
         return BatchContributions(vectors, embedding, middle)
 
     def batch_products(
-        self,
-        encoder: Encoder,
-        batch: Batch,
-        units: BatchUnits,
-        towards: Float[Tensor, "vectors batch dim"],
-        budget: int,
+        self, encoder: Encoder, batch: Batch, units: BatchUnits, towards: BatchVectors, budget: int
     ) -> BatchProducts:
         layer = self.layer_in(encoder)
         states, embedding = states_at(encoder, batch, layer)

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, get_args
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.tokens import Reading
 from whyalike.errors import unknown
-from whyalike.methods.first_order import Combine, FirstOrder, TextSaliency
+from whyalike.methods.first_order import Combine, FirstOrder, PairSaliency, TextSaliency
 from whyalike.methods.saliency import (
     Gradient,
     Pooling,
@@ -43,9 +43,7 @@ class BTI(FirstOrder):
     top_k: int | None = 2
     pooling: Pooling = "words"
 
-    def text_saliencies(
-        self, encoder: Encoder, left: Reading, right: Reading, budget: int
-    ) -> tuple[float, tuple[TextSaliency, TextSaliency]]:
+    def text_saliencies(self, encoder: Encoder, left: Reading, right: Reading, budget: int) -> PairSaliency:
         return saliency_from_gradients(encoder, (left, right), self.layer, self.pooling, self._saliency)
 
     def _saliency(self, text: TextPass, gradient: Gradient) -> TextSaliency:

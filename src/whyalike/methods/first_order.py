@@ -35,6 +35,9 @@ class TextSaliency:
     measured: Measured = NOTHING_MEASURED
 
 
+PairSaliency = tuple[float, tuple[TextSaliency, TextSaliency]]  # the score, and both texts
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Words:
     """The units of a text with saliency and vectors. ``own``: the words to match; no special tokens, no zero vectors."""
@@ -53,9 +56,7 @@ class FirstOrder(PairMethod):
     top_k: int | None  # how many clusters make the explanation; None: all
 
     @abstractmethod
-    def text_saliencies(
-        self, encoder: Encoder, left: Reading, right: Reading, budget: int
-    ) -> tuple[float, tuple[TextSaliency, TextSaliency]]:
+    def text_saliencies(self, encoder: Encoder, left: Reading, right: Reading, budget: int) -> PairSaliency:
         """The similarity that was looked at, and both sides."""
 
     @final

@@ -6,9 +6,12 @@ them. A file is JSON lines: objects with ``left``, ``right`` and ``matrix``.
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,15 +29,40 @@ from whyalike.storage.reading import Fields, parse_json, read_text
 Matrix = Float[np.ndarray, "left right"]
 
 
+def version_of(function: Callable[..., Any]) -> str:
+    """A digest of a function's code, constants, defaults and closed-over values. Functions it calls are not covered."""
+    facts: Any = repr(function)
+    if isinstance(function, FunctionType):
+        inner = [cell.cell_contents for cell in function.__closure__ or ()]
+        facts = (*_facts(function.__code__), function.__defaults__, function.__kwdefaults__, inner)
+    elif isinstance(call := type(function).__call__, FunctionType):  # an object with __call__
+        facts = (*_facts(call.__code__), getattr(function, "__dict__", None))
+    return _digest(re.sub(r" at 0x[0-9a-f]+", "", repr(facts)))  # an address is another one in the next process
+
+
+def _facts(code: CodeType) -> tuple[Any, ...]:
+    """What code does, with the facts of inner functions in place of their addresses."""
+    return (
+        code.co_code.hex(),
+        code.co_names,
+        [_facts(each) if isinstance(each, CodeType) else each for each in code.co_consts],
+    )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
 @dataclass(frozen=True, slots=True)
 class FunctionMethod(PairMethod):
-    """A function ``(left, right) -> matrix`` as a method. It makes no claim to add up."""
+    """A function ``(left, right) -> matrix`` as a method. It does not add up to the score."""
 
     name: ClassVar[str] = "function"
     summary: ClassVar[str] = "a function of your own: (left, right) -> matrix of words"
     paper: ClassVar[str] = "yours"
     function: Callable[[str, str], Any] = field(repr=False)
     called: str = "function"
+    version: str = ""  # a digest of its code, or of a file's content: an edited function is another one
     layer: int | None = field(default=None, init=False)
 
     def explain(self, encoder: Encoder, left: Reading, right: Reading, budget: int) -> Explanation:
@@ -81,7 +109,8 @@ def explain_matrix(method: PairMethod, encoder: Encoder, left: Reading, right: R
 def read_matrices(path: Path) -> FunctionMethod:
     """A file of matrices, JSON lines with ``left``, ``right`` and ``matrix``, as a method."""
     known: dict[tuple[str, str], Matrix] = {}
-    for number, line in enumerate(read_text(path, DamagedFile).split("\n"), 1):
+    text = read_text(path, DamagedFile)
+    for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
                 given = Fields(parse_json(line))
@@ -100,4 +129,4 @@ def read_matrices(path: Path) -> FunctionMethod:
             )
         return known[left, right]
 
-    return FunctionMethod(find, called=path.stem)
+    return FunctionMethod(find, path.stem, _digest(text))

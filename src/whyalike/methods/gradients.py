@@ -12,7 +12,7 @@ from jaxtyping import Float
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.tokens import Reading
 from whyalike.errors import BadInput
-from whyalike.methods.first_order import Combine, FirstOrder, TextSaliency
+from whyalike.methods.first_order import Combine, FirstOrder, PairSaliency, TextSaliency
 from whyalike.methods.quadrature import cheapest_rule
 from whyalike.methods.saliency import (
     Gradient,
@@ -42,9 +42,7 @@ class Gradients(FirstOrder):
     top_k: int | None = 2
     pooling: Pooling = "words"
 
-    def text_saliencies(
-        self, encoder: Encoder, left: Reading, right: Reading, budget: int
-    ) -> tuple[float, tuple[TextSaliency, TextSaliency]]:
+    def text_saliencies(self, encoder: Encoder, left: Reading, right: Reading, budget: int) -> PairSaliency:
         def saliency(text: TextPass, gradient: Gradient) -> TextSaliency:
             return text_saliency(text, gradient.at_tokens.norm(dim=-1), gradient.measured)
 
@@ -74,9 +72,7 @@ class IntegratedGradients(FirstOrder):
     tolerance: float = 0.05
     max_steps: int = 300
 
-    def text_saliencies(
-        self, encoder: Encoder, left: Reading, right: Reading, budget: int
-    ) -> tuple[float, tuple[TextSaliency, TextSaliency]]:
+    def text_saliencies(self, encoder: Encoder, left: Reading, right: Reading, budget: int) -> PairSaliency:
         pair = [run_text(encoder, reading, self.layer, self.pooling).without_graph() for reading in (left, right)]
         features = [text.feature for text in pair]
         score = similarity(features[0], features[1], encoder.record.similarity)

@@ -24,6 +24,8 @@ from whyalike.results.one_sided import OneSided
 from whyalike.results.records import Cells, MethodRecord
 from whyalike.results.sides import Unit
 
+TextPairs = Iterable[tuple[str, str]]
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -36,6 +38,7 @@ class Options:
     budget: int = GIBIBYTE  # bytes of intermediate results
     progress: bool = False
     total: int | None = None  # number of pairs, for the progress bar
+    cache: ContributionCache | None = None  # contributions that several calls share
 
 
 class Method(ABC):
@@ -65,17 +68,10 @@ class Method(ABC):
         """Raises, before any work is done, if the method cannot be used with this encoder."""
 
     @abstractmethod
-    def explain_pairs(
-        self,
-        encoder: Encoder,
-        pairs: Iterable[tuple[str, str]],
-        options: Options,
-        cache: ContributionCache | None = None,
-    ) -> Iterator[Explanation]:
+    def explain_pairs(self, encoder: Encoder, pairs: TextPairs, options: Options) -> Iterator[Explanation]:
         """One explanation per pair, in order.
 
-        With ``cache``, contributions are taken from it and put into it, in the method's finest unit, so that several calls
-        share them.
+        Where the options have a cache, contributions are taken from it and put into it, in the method's finest unit.
         """
 
     @abstractmethod
@@ -101,20 +97,14 @@ class PairMethod(Method):
         """The explanation of one pair, in the method's finest unit."""
 
     @final
-    def explain_pairs(
-        self,
-        encoder: Encoder,
-        pairs: Iterable[tuple[str, str]],
-        options: Options,
-        cache: ContributionCache | None = None,
-    ) -> Iterator[Explanation]:
+    def explain_pairs(self, encoder: Encoder, pairs: TextPairs, options: Options) -> Iterator[Explanation]:
         if options.aligned:
             raise BadInput(
                 f"{self.name} matches words by itself, so there is nothing to align. Leave out aligned=True."
             )
         return self._each(encoder, pairs, options)
 
-    def _each(self, encoder: Encoder, pairs: Iterable[tuple[str, str]], options: Options) -> Iterator[Explanation]:
+    def _each(self, encoder: Encoder, pairs: TextPairs, options: Options) -> Iterator[Explanation]:
         disable = None if options.progress else True
         for pair in tqdm(pairs, total=options.total, unit="pair", delay=2, disable=disable, leave=False):
             left, right = (

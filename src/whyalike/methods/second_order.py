@@ -17,7 +17,7 @@ from tqdm import tqdm
 from whyalike.encoders.encoder import Batch, Encoder
 from whyalike.encoders.tokens import Reading
 from whyalike.methods.cache import ContributionCache, TextKey
-from whyalike.methods.method import Method, Options, does_not_add_up, to_numpy
+from whyalike.methods.method import Method, Options, TextPairs, does_not_add_up, to_numpy
 from whyalike.results.contributions import ROUNDING, Contributions, Products
 from whyalike.results.explanation import Explanation
 from whyalike.results.one_sided import OneSided
@@ -31,6 +31,8 @@ PAIRS_TOGETHER = 256  # pairs that explain_pairs reads before it answers the fir
 PULL, PULLED_THROUGH = 1.5, 3.0  # cost of pulling one vector back through a text, and of preparing it, in pushed units
 KeyPair = tuple[TextKey, TextKey]
 Part = TypeVar("Part")
+Vectors = Float[np.ndarray, "_ dim"]
+BatchVectors = Float[Tensor, "vectors batch dim"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,11 +99,7 @@ class SecondOrder(Method):
         return frozenset()
 
     def products(
-        self,
-        encoder: Encoder,
-        readings: Sequence[Reading],
-        vectors: Sequence[Float[np.ndarray, "_ dim"]],
-        options: Options,
+        self, encoder: Encoder, readings: Sequence[Reading], vectors: Sequence[Vectors], options: Options
     ) -> list[Products]:
         """The products of each reading with vectors of its own, for the texts that `texts_to_pull` names."""
         return []
@@ -147,23 +145,18 @@ class SecondOrder(Method):
         return left.astype(tokens.dtype)
 
     @final
-    def explain_pairs(
-        self,
-        encoder: Encoder,
-        pairs: Iterable[tuple[str, str]],
-        options: Options,
-        cache: ContributionCache | None = None,
-    ) -> Iterator[Explanation]:
-        remaining, shared = iter(pairs), cache is not None
-        cache = ContributionCache(options.budget) if cache is None else cache
+    def explain_pairs(self, encoder: Encoder, pairs: TextPairs, options: Options) -> Iterator[Explanation]:
+        remaining = iter(pairs)
+        cache = ContributionCache(options.budget) if options.cache is None else options.cache
         while together := list(islice(remaining, PAIRS_TOGETHER)):
             keys = [(TextKey(left, options.prompts[0]), TextKey(right, options.prompts[1])) for left, right in together]
-            yield from self._explain_together(encoder, keys, options, cache, shared)
+            yield from self._explain_together(encoder, keys, options, cache)
 
     def _explain_together(
-        self, encoder: Encoder, pairs: Sequence[KeyPair], options: Options, cache: ContributionCache, shared: bool
+        self, encoder: Encoder, pairs: Sequence[KeyPair], options: Options, cache: ContributionCache
     ) -> Iterator[Explanation]:
         """A shared cache holds the finest unit, of which every other is a sum; a text in it is not pulled through."""
+        shared = options.cache is not None
         how = replace(options, unit=self.unit) if shared else options
         needed = dict.fromkeys(key for pair in pairs for key in pair)
         known = {key: part for key in needed if (part := cache.get(encoder, self, key)) is not None}
@@ -227,12 +220,7 @@ class PullingMethod(SecondOrder):
 
     @abstractmethod
     def batch_products(
-        self,
-        encoder: Encoder,
-        batch: Batch,
-        units: BatchUnits,
-        towards: Float[Tensor, "vectors batch dim"],
-        budget: int,
+        self, encoder: Encoder, batch: Batch, units: BatchUnits, towards: BatchVectors, budget: int
     ) -> BatchProducts:
         """The products of one batch of equally long texts."""
 
@@ -262,11 +250,7 @@ class PullingMethod(SecondOrder):
 
     @final
     def products(
-        self,
-        encoder: Encoder,
-        readings: Sequence[Reading],
-        vectors: Sequence[Float[np.ndarray, "_ dim"]],
-        options: Options,
+        self, encoder: Encoder, readings: Sequence[Reading], vectors: Sequence[Vectors], options: Options
     ) -> list[Products]:
         record = self.record(encoder)
 

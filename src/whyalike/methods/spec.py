@@ -61,8 +61,8 @@ def parse_method(method: str | Method | MethodSpec, layer: int | None = None) ->
         raise BadInput(f"A method should be a name such as 'bilrp@6', or a Method; got {method!r:.60}.")
     if layer is None:
         return spec
-    if isinstance(method, str) and "@" in method:
-        raise BadInput(f"{method!r} and layer={layer} both give a layer. Give it once.")
+    if "@" in spec.name:
+        raise BadInput(f"{spec.name!r} and layer={layer} both give a layer. Give it once.")
     return replace(spec, method=_changed(spec.method, {"layer": layer}, spec.name))
 
 

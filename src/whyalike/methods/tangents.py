@@ -38,6 +38,8 @@ _FORWARD_MODE = threading.Lock()  # torch's forward mode has one level for the w
 
 Directions = Float[Tensor, "units batch tokens hidden"]
 UnitVectors = Float[Tensor, "units batch dim"]
+Points = Float[Tensor, "batch tokens hidden"]
+Masks = Float[Tensor, "units batch tokens"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,9 +76,7 @@ def states_at(
     ), embedding
 
 
-def directions_of(
-    change: Float[Tensor, "batch tokens hidden"], masks: Float[Tensor, "units batch tokens"]
-) -> Directions:
+def directions_of(change: Points, masks: Masks) -> Directions:
     """The change of each unit alone."""
     return change * masks[..., None]
 
@@ -85,7 +85,7 @@ def frozen_contributions(
     encoder: Encoder,
     batch: Batch,
     layer: int,
-    masks: Float[Tensor, "units batch tokens"],
+    masks: Masks,
     budget: int,
     biases: Biases = "shared",
 ) -> tuple[UnitVectors, Float[Tensor, "batch dim"], Float[Tensor, "batch tokens hidden"]]:
@@ -104,13 +104,7 @@ def frozen_contributions(
     return vectors, recording.embedding, recording.middle
 
 
-def jacobian_products(
-    states: States,
-    points: Float[Tensor, "batch tokens hidden"],
-    change: Float[Tensor, "batch tokens hidden"],
-    masks: Float[Tensor, "units batch tokens"],
-    budget: int,
-) -> UnitVectors:
+def jacobian_products(states: States, points: Points, change: Points, masks: Masks, budget: int) -> UnitVectors:
     """``J(point) · change_unit`` for every unit, forward or reverse, whichever is cheaper."""
     if len(masks) > states.encoder.record.dim:
         return pull_directions(states, points, masks, budget, change=change)
@@ -118,11 +112,7 @@ def jacobian_products(
 
 
 def pooled_contributions(
-    encoder: Encoder,
-    features: Features,
-    states: Float[Tensor, "batch tokens hidden"],
-    masks: Float[Tensor, "units batch tokens"],
-    budget: int,
+    encoder: Encoder, features: Features, states: Points, masks: Masks, budget: int
 ) -> UnitVectors:
     """What each unit of the states that are pooled adds to the embedding, the gates after the transformer held."""
     with torch.no_grad():
@@ -130,13 +120,7 @@ def pooled_contributions(
         return recording.replay_units(masks, rounds_at_once(encoder, states, budget))
 
 
-def push_directions(
-    states: States,
-    points: Float[Tensor, "batch tokens hidden"],
-    change: Float[Tensor, "batch tokens hidden"],
-    masks: Float[Tensor, "units batch tokens"],
-    budget: int,
-) -> UnitVectors:
+def push_directions(states: States, points: Points, change: Points, masks: Masks, budget: int) -> UnitVectors:
     """``J(point) · direction`` in forward mode: the points are run once, all their directions beside them."""
 
     def embed(hidden: Tensor) -> Tensor:
@@ -171,8 +155,8 @@ def _pushed_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) ->
 
 def pull_directions(
     states: States,
-    points: Float[Tensor, "batch tokens hidden"],
-    masks: Float[Tensor, "units batch tokens"],
+    points: Points,
+    masks: Masks,
     budget: int = GIBIBYTE,
     *,
     change: Float[Tensor, "batch tokens hidden"] | None = None,
@@ -187,9 +171,9 @@ def pull_directions(
 
 def pull_products(
     states: States,
-    points: Float[Tensor, "batch tokens hidden"],
+    points: Points,
     towards: Float[Tensor, "directions batch dim"],
-    masks: Float[Tensor, "units batch tokens"],
+    masks: Masks,
     budget: int,
     *,
     change: Float[Tensor, "batch tokens hidden"] | None = None,
@@ -223,7 +207,7 @@ def jacobian_at(states: States, point: Float[Tensor, "1 tokens hidden"]) -> Floa
 
 def pull_one(
     states: States,
-    points: Float[Tensor, "batch tokens hidden"],
+    points: Points,
     towards: Float[Tensor, "batch dim"],
     *,
     frozen: Wiring | None = None,
@@ -246,9 +230,7 @@ REPLAY_TOKENS, TANGENT_TOKENS = (
 )  # tokens per pass that keep two cores busy and their caches warm; see benchmarks/
 
 
-def rounds_at_once(
-    encoder: Encoder, hidden: Float[Tensor, "batch tokens hidden"], budget: int, *, tokens: int = REPLAY_TOKENS
-) -> int:
+def rounds_at_once(encoder: Encoder, hidden: Points, budget: int, *, tokens: int = REPLAY_TOKENS) -> int:
     """How many rounds of these rows to run in one pass: enough to be fast, few enough for the memory budget."""
     batch, length, width = hidden.shape
     affordable = budget // bytes_per_token(encoder, length, width, hidden.element_size())

@@ -18,7 +18,7 @@ from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.tokens import Reading
 from whyalike.errors import BadInput
 from whyalike.language.words import word_spans
-from whyalike.methods.first_order import Combine, FirstOrder, TextSaliency, check_matching
+from whyalike.methods.first_order import Combine, FirstOrder, PairSaliency, TextSaliency, check_matching
 from whyalike.methods.method import to_numpy
 from whyalike.results.records import Measured
 from whyalike.results.sides import Side, group
@@ -86,9 +86,7 @@ class TfidfVectors(FirstOrder):
         found = vectors if isinstance(vectors, WordVectors) else load_word_vectors(vectors)
         return cls(corpus=Frequencies.of(corpus), vectors=found, top_k=top_k)
 
-    def text_saliencies(
-        self, encoder: Encoder, left: Reading, right: Reading, budget: int
-    ) -> tuple[float, tuple[TextSaliency, TextSaliency]]:
+    def text_saliencies(self, encoder: Encoder, left: Reading, right: Reading, budget: int) -> PairSaliency:
         first, second = (self._saliency(encoder, reading) for reading in (left, right))
         return encoder.record.score(first.embedding, second.embedding), (first, second)
 

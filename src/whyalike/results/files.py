@@ -59,7 +59,7 @@ def save(result: Result | Sequence[Contributions], path: str | os.PathLike[str],
     writers = _writers(result, half)
     if target.suffix not in writers:
         kind = type(result).__name__ if not isinstance(result, Sequence) else "list of Contributions"
-        raise BadInput(f"{target.name} ends in {target.suffix!r}; a {kind} can be saved as {', '.join(writers)}.")
+        raise BadInput(f"{target.name} ends in {target.suffix!r}; {kind} can be saved as {', '.join(writers)}.")
     writers[target.suffix](target)
     return target
 
