@@ -30,7 +30,7 @@ from whyalike.results.contributions import Contributions
 from whyalike.results.explanation import Explanation
 from whyalike.results.matching import Matching
 from whyalike.results.one_sided import OneSided
-from whyalike.results.records import Measured, MethodRecord, ModelRecord
+from whyalike.results.records import MODEL_KINDS, Measured, MethodRecord, ModelRecord
 from whyalike.results.result import Result
 from whyalike.results.sides import Side
 from whyalike.storage.reading import Fields, parse_json, read_text
@@ -333,6 +333,7 @@ def _model(given: Fields) -> ModelRecord:
         max_tokens=None if given["max_tokens"] is None else given.whole("max_tokens"),
         fingerprint=given.text("fingerprint"),
         pooling_assumed=given.flag("pooling_assumed") if "pooling_assumed" in given.value else False,
+        kind=given.choice("kind", MODEL_KINDS) if "kind" in given.value else "dense",
     )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from jaxtyping import Float
 
 Cells = Literal["sums", "means", "same words"]
+ModelKind = Literal["dense", "multi-vector", "sparse", "cross-encoder", "function"]
+MODEL_KINDS: tuple[ModelKind, ...] = get_args(ModelKind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ class ModelRecord:
     max_tokens: int | None
     fingerprint: str  # digest of everything that affects an embedding; tells two models of one name apart
     pooling_assumed: bool = False  # the model states no pooling, so mean pooling was assumed
+    kind: ModelKind = "dense"  # what an embedding is: one vector, one per token, weights of terms; or a user's function
 
     def scale(self, left: Float[np.ndarray, "dim"], right: Float[np.ndarray, "dim"]) -> float:
         """``Z``: the product of the norms for cosine, 1 for dot. As in sentence-transformers a zero norm counts as 1e-12."""
