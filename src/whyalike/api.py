@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 from whyalike.data.pairs import COLUMNS, NumberedPair, check_text, number_pairs
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.load import as_encoder
+from whyalike.encoders.score_range import score_range_of
 from whyalike.errors import BadInput, WhyalikeError, unknown
 from whyalike.methods.cache import ContributionCache
 from whyalike.methods.method import Method, Options
@@ -25,6 +26,7 @@ from whyalike.results.contrast import Contrast
 from whyalike.results.contributions import Contributions
 from whyalike.results.explanation import Explanation
 from whyalike.results.one_sided import OneSided
+from whyalike.results.records import ScoreRange
 from whyalike.results.sides import UNITS, Unit
 
 if TYPE_CHECKING:
@@ -303,11 +305,16 @@ class _Request:
     encoder: Encoder
     spec: MethodSpec
     options: Options
+    score_range: ScoreRange | None
+
+    def _view(self, e: Explanation) -> Explanation:
+        """An explanation as asked for, with what is known of the model's scores."""
+        return self.spec.viewed(replace(e, model=replace(e.model, score_range=self.score_range)))
 
     def explain(self, pairs: Iterable[NumberedPair]) -> Iterator[Explanation]:
         texts = (pair.check() for pair in pairs)
         found = self.spec.method.explain_pairs(self.encoder, texts, self.options)
-        return map(self.spec.viewed, found)
+        return map(self._view, found)
 
     def explain_or_skip(self, pairs: Iterable[NumberedPair]) -> Iterator[Explanation | Skipped]:
         """Pairs one group at a time: those that cannot be read are put aside first, the others explained together."""
@@ -327,7 +334,7 @@ class _Request:
                 yield texts
 
         found = self.spec.method.explain_pairs(self.encoder, good(), self.options)
-        for e in map(self.spec.viewed, found):
+        for e in map(self._view, found):
             while order[0] in skipped:
                 yield skipped.pop(order.pop(0))
             order.pop(0)
@@ -362,7 +369,7 @@ def _request(
     for prompt in prompts:
         loaded.prompt_text(prompt)  # refuses a name the model does not have
     options = Options(wanted, prompts, truncate, aligned or spec.aligned, budget, progress, total, cache)
-    return _Request(loaded, spec, options)
+    return _Request(loaded, spec, options, score_range_of(loaded))
 
 
 def _names(requests: Sequence[_Request]) -> list[str]:

@@ -57,6 +57,7 @@ def shade_rules() -> str:
             ink = ";color:#fff" if share > WHITE_INK else ""
             rules.append(f".{letter}{step}{{background:rgba({red},{green},{blue},{share:.2f}){ink}}}")
             rules.append(
+                f"rect.{letter}{step}{{fill:rgba({red},{green},{blue},{share:.2f})}}"
                 f"path.{letter}{step}{{background:none;stroke:rgba({red},{green},{blue},{0.25 + 0.7 * share:.2f})}}"
             )
     return "".join(rules)

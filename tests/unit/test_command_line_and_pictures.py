@@ -40,16 +40,16 @@ def fail(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *a
 
 def test_explain_shows_the_matrix_and_the_pairs_adding_up() -> None:
     shown = run("explain", *PAIR)
-    assert "score 0.541" in shown
-    assert "guitar  ↔  music" in shown
-    assert "The word pairs add up to the score, 0.541." in shown
+    assert shown.startswith("0.541, moderately alike: mostly guitar ↔ music (40 %)")
+    assert "+0.217  40 %  guitar  ↔  music" in shown
+    assert "0.541 = 0.459 word pairs + 0.082 special tokens" in shown
     assert "background" not in shown
 
 
 def test_a_background_is_one_part_and_its_components_are_shown_on_request(tmp_path: Path) -> None:
     asked = ("explain", *PAIR, "--set", "biases=apart", "--html", str(tmp_path / "e.html"))
     shown = run(*asked)
-    assert "0.541 = 0.861 word pairs − 0.320 background" in shown
+    assert "0.541 = 0.684 word pairs + 0.177 special tokens − 0.320 background" in shown
     assert "left terms" not in shown
     shown = run(*asked, "--background")
     assert [name in shown for name in ("left terms  −0.339", "right terms −0.189", "constant    +0.207")] == [True] * 3
@@ -126,7 +126,7 @@ def test_bad_calls_get_one_clear_line(
 
 def test_truncation_and_missing_claims_are_shown() -> None:
     assert "The left text was cut: 46 of its tokens" in run("explain", "word " * 300, "b", "--truncate")
-    assert "random does not add up" in run("explain", *PAIR, "--method", "random")
+    assert "These values do not add up to the score, 0.541." in run("explain", *PAIR, "--method", "random")
     assert "integration error 0." in run("explain", *PAIR, "--method", "integrated_jacobians", "--layer", "5")
 
 
@@ -166,10 +166,13 @@ def test_every_medium_shows_the_same_scene() -> None:
 def test_the_terminal_picture_is_stable() -> None:
     e = whyalike.explain("a man", "the dog", encoder=tiny_encoder("bert", dtype=torch.float32)).by_word().spread()
     lines = render.to_terminal(e, width=120, colours=False).splitlines()
-    assert lines[2].rstrip() == "left   [CLS] a man [SEP]"
-    assert lines[3].rstrip() == "right  [CLS] the dog [SEP]"
-    assert lines[5].split() == ["[CLS]", "the", "dog", "[SEP]"]
-    assert len(lines[6].split()) == 5
+    texts = lines.index("left   a man")
+    assert lines[texts + 1].rstrip() == "right  the dog"
+    assert lines[texts + 2].split()[:4] == ["raises", "the", "score", "lowers"]
+    matrix = next(number for number, line in enumerate(lines) if line.split() == ["the", "dog"])
+    assert [line.split()[0] for line in lines[matrix + 1 : matrix + 3]] == ["a", "man"]
+    shown = render.to_terminal(e, width=120, colours=False, special_tokens=True)
+    assert "left   [CLS] a man [SEP]" in shown
 
 
 def test_colours_meet_at_zero_and_ink_stays_readable() -> None:
@@ -198,7 +201,7 @@ def test_words_can_be_read_on_every_shade(paper: tuple[int, int, int]) -> None:
 
 
 def test_a_text_may_begin_with_an_at_sign() -> None:
-    assert "@ bob thanks" in run("explain", "@@bob thanks", "music")
+    assert "left   @bob thanks" in run("explain", "@@bob thanks", "music")
 
 
 def test_parts_far_larger_than_the_score_are_said_to_cancel() -> None:

@@ -72,9 +72,11 @@ def same(one: Any, other: Any) -> None:
 def test_explain_is_the_librarys_own_answer(app: Limits, encoder: whyalike.Encoder, unit: Any) -> None:
     answer = post(app, "/api/explain", {**PAIR, "unit": unit, "layer": 2}).json()
     scene, html = answer.pop("scene"), answer.pop("html")
-    assert set(html) == {"words", "pairs", "parts", "matrix", "notes"}
+    assert set(html) == {"sentence", "words", "legend", "pairs", "parts", "matrix", "notes"}
     same(answer, json.loads(json.dumps(whyalike.explain(**PAIR, encoder=encoder, unit=unit, layer=2).to_dict())))
-    assert scene["closing"] == f"The {unit} pairs add up to the score, 0.541."
+    assert scene["closing"].startswith("0.541 = ")
+    assert [part["name"] for part in scene["parts"]] == [f"{unit} pairs", "special tokens"]
+    assert sum(part["value"] for part in scene["parts"]) == pytest.approx(answer["score"], abs=1e-5)
     assert len(scene["cells"]) == len(scene["left"])
 
 

@@ -10,23 +10,18 @@ Format of the files, version 2: JSON in `default-layers-2` of the cache folder, 
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from whyalike.encoders.encoder import Encoder
-from whyalike.errors import WhyalikeError
 from whyalike.methods.method import Options
 from whyalike.methods.second_order import SecondOrder
-from whyalike.storage.cache import cache_folder
-from whyalike.storage.reading import Fields, parse_json, read_text
-from whyalike.storage.writing import write_text
+from whyalike.storage.cache import read_or_make
+from whyalike.storage.reading import Fields
 
 MOST = 2.0
 PAIRS = (
@@ -63,12 +58,13 @@ def choose_layer(encoder: Encoder, at_layer: Callable[[int], SecondOrder]) -> La
     """The layer for an encoder; ``at_layer`` is the method with a layer."""
     with _LOCK:
         if encoder not in _CHOSEN:
-            path = _path(encoder)
-            found = _read(path, encoder)
-            if found is None:
-                found = _search(encoder, at_layer)
-                _write(path, found)
-            _CHOSEN[encoder] = found
+            record = encoder.record
+            _CHOSEN[encoder] = read_or_make(
+                f"default-layers-2/{record.fingerprint}-{record.pooling}-{record.dim}.json",
+                lambda given: _read(given, encoder),
+                lambda: _search(encoder, at_layer),
+                asdict,
+            )
         return _CHOSEN[encoder]
 
 
@@ -99,23 +95,10 @@ def _search(encoder: Encoder, at_layer: Callable[[int], SecondOrder]) -> LayerCh
     return LayerChoice(high if sizes[high] <= MOST else min(sizes, key=lambda layer: sizes[layer]), sizes)
 
 
-def _path(encoder: Encoder) -> Path:
-    record = encoder.record
-    return cache_folder() / "default-layers-2" / f"{record.fingerprint}-{record.pooling}-{record.dim}.json"
-
-
-def _read(path: Path, encoder: Encoder) -> LayerChoice | None:
-    """What an earlier run found; None where there is nothing that can be used."""
-    try:
-        given = Fields(parse_json(read_text(path)))
-        sizes = given.fields("sizes")
-        found = LayerChoice(given.whole("layer"), {int(layer): sizes.number(layer) for layer in sizes.value})
-    except ValueError:
-        return None
-    return found if {0, found.layer} <= found.sizes.keys() and found.layer < max(1, encoder.layers) else None
-
-
-def _write(path: Path, found: LayerChoice) -> None:
-    with suppress(OSError, WhyalikeError):  # a folder that cannot be written to costs time, not the answer
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, json.dumps(asdict(found)))
+def _read(given: Fields, encoder: Encoder) -> LayerChoice:
+    """What an earlier run found. Raises ValueError where it cannot be used."""
+    sizes = given.fields("sizes")
+    found = LayerChoice(given.whole("layer"), {int(layer): sizes.number(layer) for layer in sizes.value})
+    if not {0, found.layer} <= found.sizes.keys() or found.layer >= max(1, encoder.layers):
+        raise ValueError(f"layer {found.layer} was not looked at, or is none of this model's")
+    return found

@@ -27,18 +27,25 @@ def to_html(shown: Shown) -> str:
     return comparison.to_html(shown) if isinstance(shown, Comparison) else contrast.to_html(shown)
 
 
-def to_terminal(shown: Shown, *, width: int = 100, colours: bool = True) -> str:
+def to_terminal(shown: Shown, *, width: int = 100, colours: bool = True, special_tokens: bool = False) -> str:
     """The picture as text with colour codes, or without."""
     out = io.StringIO()
     console = Console(
         file=out, width=width, force_terminal=colours, color_system="truecolor" if colours else None, highlight=False
     )
-    console.print(picture(shown, width))
+    console.print(picture(shown, width, special_tokens=special_tokens))
     return out.getvalue()
 
 
-def picture(shown: Shown, width: int, *, background: bool = False) -> RenderableType:
-    """The picture for a rich console; ``background``: with the components of an explanation's background."""
+def picture(shown: Shown, width: int, *, background: bool = False, special_tokens: bool = False) -> RenderableType:
+    """The picture for a rich console.
+
+    Args:
+        shown: What to draw.
+        width: Of the console, in characters.
+        background: With the components of an explanation's background.
+        special_tokens: With the special tokens of an explanation.
+    """
     if isinstance(shown, Explanation):
-        return terminal.picture(shown, width, background=background)
+        return terminal.picture(shown, width, background=background, special_tokens=special_tokens)
     return comparison.picture(shown, width) if isinstance(shown, Comparison) else contrast.picture(shown, width)

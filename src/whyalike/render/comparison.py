@@ -12,9 +12,9 @@ from rich.text import Text
 
 from whyalike.colours import colour, shade_class
 from whyalike.render import html, terminal
-from whyalike.render.numbers import plain, signed
 from whyalike.render.scene import Scene, scene_of
 from whyalike.results.comparison import Comparison, Entry
+from whyalike.results.numbers import plain, signed
 from whyalike.results.words import printable
 
 TOP = 5
@@ -73,7 +73,7 @@ def to_html(comparison: Comparison) -> str:
 def _facts(entry: Entry) -> str:
     e = entry.explanation
     if not e.method.adds_up:
-        adds = "no claim to add up"
+        adds = "does not add up to the score"
     else:
         adds = (
             f"adds up (residual {abs(e.residual):.0e})" if e.adds_up else f"does not add up: {signed(e.residual)} left"

@@ -10,10 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from whyalike.colours import colour, shade_class
-from whyalike.render import html, terminal
-from whyalike.render.numbers import plain, signed
+from whyalike.render import html, html_text, terminal
 from whyalike.render.scene import caption_of, notes_of
 from whyalike.results.contrast import Contrast
+from whyalike.results.numbers import plain, signed
 from whyalike.results.words import Word, printable, words_of
 
 TOP = 8
@@ -77,7 +77,7 @@ def fragment(contrast: Contrast) -> str:
 
 def pieces(contrast: Contrast) -> dict[str, str]:
     """The parts of the picture as HTML: the three texts, the query's words, what the reader must know."""
-    words = "".join(html.text(name, words, _limit(contrast, name)) for name, words in lines(contrast))
+    words = "".join(html_text.text(name, words, _limit(contrast, name)) for name, words in lines(contrast))
     said = "".join(f'<p class="note">{escape(note)}</p>' for note in notes(contrast))
     head = "".join(f'<th scope="col">{name}</th>' for name in ("word of the query", "for a", "for b", "difference"))
     most = max((abs(value) for *_, value in _rows(contrast)), default=0.0) or 1.0

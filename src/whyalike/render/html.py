@@ -1,29 +1,49 @@
-"""An explanation as HTML: one self-contained page without script, or a fragment for notebooks. All text is escaped."""
+"""An explanation as HTML: one self-contained page without script, or a fragment for notebooks. All text is escaped.
+
+From top to bottom: how alike and because of what, in a sentence; the two texts; what the colours mean; the strongest pairs; all
+pairs; the sum; how it was made.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from functools import partial
 from html import escape
-from itertools import groupby
+
+import numpy as np
 
 from whyalike.colours import NEGATIVE, POSITIVE, shade_class, shade_rules
-from whyalike.render.numbers import cell, signed
-from whyalike.render.scene import Heading, Part, Scene, scene_of
+from whyalike.render.html_text import text
+from whyalike.render.legend import LOWERS, RAISES, explain_colours
+from whyalike.render.scene import Heading, PairLine, Part, Scene, scene_of
 from whyalike.render.svg import texts_with_links
 from whyalike.results.explanation import Explanation
-from whyalike.results.words import Word, direction, printable
+from whyalike.results.finding import Piece
+from whyalike.results.numbers import cell, plain, signed
+from whyalike.results.words import printable
 
 LINKED = 40  # units; between longer texts links are a thicket
-LONG = 80  # words; a longer text is shown sentence by sentence
 WIDE = 40  # a larger matrix is folded away
+OPENED = 4  # pairs shown below a sentence of a long text
 MOST_CELLS, MOST_CELLS_OF_A_PAGE = 1_600, 40_000  # of a matrix that is drawn in a notebook, and on a page
 
 STYLE = """
 .whyalike{font:15px/1.5 system-ui,sans-serif;color:#1b1b1b;background:#fff;padding:1rem;max-width:72rem}
-.whyalike h1{font-size:1.15rem;margin:0 0 .2rem}.whyalike .caption{color:#5c5c5c;margin:0 0 1rem}
-.whyalike .line{margin:.3rem 0;overflow-wrap:anywhere}.whyalike .word{padding:.05rem .25rem;border-radius:.2rem;margin:0 .05rem}
+.whyalike h1{font-size:1.15rem;font-weight:400;margin:0 0 .2rem}.whyalike h1 b{font-weight:700}
+.whyalike h2{font-size:1rem;margin:1.2rem 0 .3rem}
+.whyalike .caption,.whyalike .soft{color:#5c5c5c}.whyalike .caption{margin:0 0 1rem}
+.whyalike .legend{display:flex;flex-wrap:wrap;gap:.3rem 1rem;align-items:baseline;font-size:.9rem;margin:.6rem 0}
+.whyalike .legend span{border-radius:.2rem;padding:.05rem .4rem}
+.whyalike .line{margin:.6rem 0;overflow-wrap:anywhere}.whyalike .word{padding:.05rem .1rem;border-radius:.2rem}
+.whyalike .written{white-space:pre-wrap;line-height:1.9}.whyalike .unread{color:#6a6a6a;font-style:italic}
+.whyalike .mapped{display:flex;gap:.8rem;align-items:flex-start}.whyalike .mapped .written{flex:1;min-width:0}
+.whyalike .map{position:sticky;top:.5rem;flex:none}.whyalike .map .ground{fill:#8a8a8a;fill-opacity:.18}
+.whyalike .badge{font-size:.72em;border-radius:.6rem;padding:.05rem .35rem;margin:0 .2rem;white-space:nowrap;
+outline:1px solid #8a8a8a66}
+.whyalike summary.badge{display:inline;cursor:pointer;list-style:none}.whyalike details.sentence{display:inline}
+.whyalike details.sentence[open]{display:block}
+.whyalike .panel{margin:.2rem 0 .6rem;padding:.3rem .6rem;border-left:3px solid #8a8a8a66}
 .whyalike .special,.whyalike .prompt{font-style:italic;outline:1px dashed #8a8a8a;outline-offset:-1px}
-.whyalike details.sentence{margin:.2rem 0}
-.whyalike details.sentence summary{cursor:pointer;padding:.1rem .4rem;border-radius:.2rem}
 .whyalike .links{overflow-x:auto}.whyalike .links svg{max-width:100%;height:auto}
 .whyalike .scroll{overflow-x:auto;margin:1rem 0}.whyalike table{border-collapse:separate;border-spacing:1px}
 .whyalike td.cell{min-width:3.4rem;text-align:right;padding:.1rem .4rem;font-variant-numeric:tabular-nums;border-radius:.15rem}
@@ -33,7 +53,8 @@ STYLE = """
 .whyalike .bar{vertical-align:middle}
 .whyalike .sum{font-weight:600;margin:.6rem 0}.whyalike .note{color:#8a4b00}
 .whyalike table.parts{margin-top:1rem}.whyalike .parts td,.whyalike .pairs td{padding:.05rem .6rem;text-align:left}
-@media (prefers-color-scheme:dark){.whyalike{color:#eaeaea;background:#17181a}.whyalike .caption{color:#a8a8a8}
+@media (prefers-color-scheme:dark){.whyalike{color:#eaeaea;background:#17181a}
+.whyalike .caption,.whyalike .soft,.whyalike .unread{color:#a8a8a8}
 .whyalike .note{color:#f0b25a}.whyalike .pairs th{color:#a8a8a8}
 .whyalike th.special,.whyalike th.prompt{color:#a0a0a0}}
 """
@@ -71,72 +92,86 @@ def fragment(explanation: Explanation, *, compact: bool = False, most_cells: int
     A matrix of more than ``most_cells`` cells is left out, and the picture says so.
     """
     scene = scene_of(explanation)
-    head = f'<h1>score {scene.score:.3f}</h1><p class="caption">{escape(scene.caption)}</p>'
     drawn = body(scene, folded=compact, most_cells=most_cells)
-    return f'<div class="whyalike"><style>{style()}</style>{"" if compact else head}{drawn}</div>'
+    return f'<div class="whyalike"><style>{style()}</style>{"" if compact else heading(scene)}{drawn}</div>'
+
+
+def heading(scene: Scene) -> str:
+    """The finding, and what scores mean for this model."""
+    scale = f'<p class="caption">{escape(scene.scale)}</p>' if scene.scale else ""
+    return f"<h1>{sentence(scene.finding.pieces())}</h1>{scale}"
+
+
+def sentence(pieces: Iterable[Piece]) -> str:
+    """A finding as HTML; words of the texts are bold."""
+    return "".join(
+        f"<b><bdi>{escape(printable(piece.text))}</bdi></b>" if piece.emphasised else escape(piece.text)
+        for piece in pieces
+    )
 
 
 def body(scene: Scene, *, folded: bool = False, most_cells: int = MOST_CELLS) -> str:
     """All of a scene below its headings; the matrix folded away where there is little room."""
-    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in scene.notes)
-    rows, columns = scene.grid.values.shape
-    if rows * columns > most_cells:
-        return _assembled(scene, _too_large(scene), notes, folded)
-    matrix = _matrix(scene)
+    short = not folded and max(len(scene.left), len(scene.right)) <= LINKED
+    texts = f'<div class="links">{texts_with_links(scene)}</div>' if short else both_texts(scene)
+    matrix = matrix_of(scene, most_cells)
     if matrix and (folded or max(scene.grid.values.shape) > WIDE):
         matrix = f"<details><summary>all pairs</summary>{matrix}</details>"
-    return _assembled(scene, matrix, notes, folded)
+    return (
+        f"{texts}{legend(scene)}{matches(scene) if scene.matches else pairs(scene.pairs, scene.limit)}{matrix}"
+        f'{parts(scene, brief=folded)}<p class="sum">{escape(scene.closing)}</p>{notes(scene)}{made(scene)}'
+    )
 
 
-def _too_large(scene: Scene) -> str:
+def matrix_of(scene: Scene, most_cells: int) -> str:
+    """The heat map, or why it is not here."""
     rows, columns = scene.grid.values.shape
+    if rows * columns <= most_cells:
+        return _matrix(scene)
     return (
         f'<p class="caption">The matrix of {rows} × {columns} is too large to be shown here. '
         "Save it as .csv or .parquet, or look at it by sentence.</p>"
     )
 
 
-def _assembled(scene: Scene, matrix: str, notes: str, folded: bool) -> str:
-    short = not folded and max(len(scene.left), len(scene.right)) <= LINKED
-    texts = f'<div class="links">{texts_with_links(scene)}</div>' if short else _texts(scene)
+def legend(scene: Scene) -> str:
+    """What the colours and the numbers mean."""
     return (
-        f"{texts}{matrix}{_matches(scene) if scene.matches else _pairs(scene)}{_parts(scene, brief=folded)}"
-        f'<p class="sum">{escape(scene.closing)}</p>{notes}'
+        f'<div class="legend"><span class="p12">{RAISES}</span><span class="n12">{LOWERS}</span>'
+        f"<small>{escape(explain_colours(scene))}</small></div>"
     )
 
 
-def _texts(scene: Scene) -> str:
-    both = (("left", scene.left), ("right", scene.right))
-    return "".join(text(name, words, scene.word_limit) for name, words in both)
+def notes(scene: Scene) -> str:
+    return "".join(f'<p class="note">{escape(note)}</p>' for note in scene.notes)
 
 
-def text(name: str, words: tuple[Word, ...], limit: float, *, tag: str = "bdi") -> str:
-    """A text with its words coloured, behind its name; a long one sentence by sentence, each to be opened.
+def made(scene: Scene) -> str:
+    """Model, method, layer and similarity."""
+    return f'<p class="caption made">{escape(scene.caption)}</p>'
 
-    With ``tag="button"`` words can be pointed at; each has its number.
-    """
-    runs = [_word(word, number, limit, tag) for number, word in enumerate(words)]
-    if len(words) <= LONG or len({word.sentence for word in words}) < 3:
-        return f'<div class="line" dir="{direction(words)}"><small>{escape(name)}</small> {" ".join(runs)}</div>'
-    groups = [list(members) for _, members in groupby(range(len(words)), key=lambda number: words[number].sentence)]
-    totals = [sum(words[number].value for number in members) for members in groups]
-    most = max(map(abs, totals)) or 1.0
-    folded = "".join(
-        f'<details class="sentence"><summary class="{shade_class(total, most)}" title="{signed(total, 4)}">'
-        f"<bdi>{escape(' '.join(words[number].label for number in members))}</bdi></summary>"
-        f"{' '.join(runs[number] for number in members)}</details>"
-        for members, total in zip(groups, totals, strict=True)
+
+def both_texts(scene: Scene, *, tag: str = "bdi") -> str:
+    """Both texts, as they are written."""
+    panels = [None, None] if scene.matched else [partial(_strongest, scene), partial(_strongest, scene, swapped=True)]
+    sides = zip(("left", "right"), (scene.left, scene.right), scene.unread, panels, strict=True)
+    return "".join(
+        text(name, words, scene.word_limit, tag=tag, unread=unread, panel=panel) for name, words, unread, panel in sides
     )
-    heading = f"<small>{escape(name)}, sentence by sentence: open one to see its words</small>"
-    return f'<div class="line" dir="{direction(words)}">{heading}{folded}</div>'
 
 
-def _word(word: Word, number: int, limit: float, tag: str) -> str:
-    role = f' type="button" dir="auto" aria-pressed="false" data-index="{number}"' if tag == "button" else ""
-    return (
-        f'<{tag}{role} class="word {word.kind} {shade_class(word.value, limit)}" title="{signed(word.value, 4)}">'
-        f"{escape(word.label)}</{tag}>"
-    )
+def _strongest(scene: Scene, members: Sequence[int], swapped: bool = False) -> str:
+    """The strongest pairs that words of a sentence have with the other text."""
+    chosen = list(members)
+    block = scene.cells[:, chosen] if swapped else scene.cells[chosen]
+    order = np.argsort(-block, axis=None, kind="stable")[:OPENED]
+    lines = []
+    for row, column in (map(int, np.unravel_index(flat, block.shape)) for flat in order):
+        i, j = (row, chosen[column]) if swapped else (chosen[row], column)
+        value = float(block[row, column])
+        share = None if scene.finding.whole is None else value / scene.finding.whole
+        lines.append(PairLine(scene.left[i].label, scene.right[j].label, value, 1, share))
+    return pairs(lines, scene.limit)
 
 
 def _heading(heading: Heading, scope: str) -> str:
@@ -163,16 +198,29 @@ def _cell(value: float, limit: float, row: Heading, column: Heading) -> str:
     return f'<td class="cell {shade_class(value, limit)}" {place} title="{title}">{cell(value)}</td>'
 
 
-def _pairs(scene: Scene) -> str:
+def pairs(lines: Sequence[PairLine], limit: float) -> str:
+    """The strongest pairs, with their shares of the score."""
+    shares = any(line.share is not None for line in lines)
     rows = "".join(
-        f'<tr><td class="cell {shade_class(pair.value, scene.limit)}">{signed(pair.value)}</td>'
-        f"<td><bdi>{escape(pair.left)}</bdi> ↔ <bdi>{escape(pair.right)}</bdi></td></tr>"
-        for pair in scene.pairs
+        f'<tr><td class="cell {shade_class(line.value, limit)}">{signed(line.value)}</td>'
+        + (f'<td class="share">{percent(line.share)}</td>' if shares else "")
+        + f"<td><bdi>{escape(line.left)}</bdi> ↔ <bdi>{escape(line.right)}</bdi>{_times(line)}</td></tr>"
+        for line in lines
     )
-    return f'<table class="pairs">{rows}</table>'
+    heads = ("adds", "share", "pair") if shares else ("adds", "pair")
+    head = "".join(f'<th scope="col">{name}</th>' for name in heads)
+    return f'<table class="pairs"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>' if rows else ""
 
 
-def _matches(scene: Scene) -> str:
+def percent(share: float | None) -> str:
+    return "" if share is None else plain(100 * share, 0) + " %"
+
+
+def _times(line: PairLine) -> str:
+    return f' <span class="soft">×{line.times}</span>' if line.times > 1 else ""
+
+
+def matches(scene: Scene) -> str:
     rows = "".join(
         f'<tr><td class="cell {shade_class(match.score, scene.limit)}">{signed(match.score)}</td>'
         f"<td><bdi>{escape(match.left)}</bdi> ↔ <bdi>{escape(match.right)}</bdi></td>"
@@ -183,10 +231,11 @@ def _matches(scene: Scene) -> str:
     return f'<table class="pairs"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
 
 
-def _parts(scene: Scene, *, brief: bool) -> str:
+def parts(scene: Scene, *, brief: bool) -> str:
     if not scene.parts:
         return ""
-    more = f"<details><summary>background</summary>{_bars(scene.background, brief)}</details>" if not brief else ""
+    opened = () if brief else scene.background
+    more = f"<details><summary>background</summary>{_bars(opened, brief)}</details>" if opened else ""
     return _bars(scene.parts, brief) + more
 
 
@@ -205,12 +254,12 @@ def _bars(parts: tuple[Part, ...], brief: bool) -> str:
 
 def pieces(scene: Scene) -> dict[str, str]:
     """The parts of a picture as HTML, for a page that puts them in places of its own and adds behaviour."""
-    both = (("left", scene.left), ("right", scene.right))
-    large = scene.grid.values.size > MOST_CELLS_OF_A_PAGE
     return {
-        "words": "".join(text(name, words, scene.word_limit, tag="button") for name, words in both),
-        "pairs": _matches(scene) if scene.matches else _pairs(scene),
-        "parts": _parts(scene, brief=False),
-        "matrix": _too_large(scene) if large else _matrix(scene),
-        "notes": "".join(f'<p class="note">{escape(note)}</p>' for note in scene.notes),
+        "sentence": sentence(scene.finding.pieces()),
+        "words": both_texts(scene, tag="button"),
+        "legend": legend(scene),
+        "pairs": matches(scene) if scene.matches else pairs(scene.pairs, scene.limit),
+        "parts": parts(scene, brief=False),
+        "matrix": matrix_of(scene, MOST_CELLS_OF_A_PAGE),
+        "notes": notes(scene),
     }

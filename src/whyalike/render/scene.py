@@ -1,25 +1,26 @@
-"""What there is to see in an explanation, before any medium: words, cells, the parts that add up, the strongest pairs."""
+"""What there is to see in an explanation, before any medium: the finding, words, cells, the strongest pairs, the parts.
+
+Special tokens ([CLS], [SEP]) are folded into one part unless they are asked for: they stand in no text.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from whyalike.colours import shade_step
-from whyalike.render.numbers import plain
 from whyalike.results.explanation import Explanation, Pair
+from whyalike.results.finding import Finding, find, fits_range
 from whyalike.results.matching import Match
+from whyalike.results.numbers import plain
 from whyalike.results.records import NOTHING_MEASURED
 from whyalike.results.sides import Kind
 from whyalike.results.words import Word, printable, word_values, words_of
 
 TOO_LARGE = 5  # times the largest score: parts that cancel say little of single pairs
-
-
-Labelled = TypeVar("Labelled", Pair, Match)
 
 
 class Part(NamedTuple):
@@ -28,6 +29,16 @@ class Part(NamedTuple):
     name: str
     value: float
     meaning: str
+
+
+class PairLine(NamedTuple):
+    """A line of the list of pairs: equal pairs of words are one line, ``wine ↔ wine ×7``."""
+
+    left: str
+    right: str
+    value: float  # of all of them
+    times: int
+    share: float | None  # of the score; None where shares would mislead
 
 
 class Heading(NamedTuple):
@@ -59,6 +70,9 @@ class Scene:
     """An explanation as things to draw."""
 
     score: float
+    finding: Finding
+    scale: str  # what scores mean for this model; empty where it is not known
+    unit: str
     left: tuple[Word, ...]
     right: tuple[Word, ...]
     cells: Float[np.ndarray, "left right"]
@@ -66,7 +80,9 @@ class Scene:
     matched: bool  # whether a first-order method matched words; its cells without a match are empty
     parts: tuple[Part, ...]  # the pairs and the background; none where the pairs alone add up, or words are matched
     background: tuple[Part, ...]  # the components of the background
-    pairs: tuple[Pair, ...]
+    pairs: tuple[PairLine, ...]
+    links: tuple[Pair, ...]  # the strongest single pairs
+    unread: tuple[str, str]  # the ends of the two texts that the model did not read
     matches: tuple[Match, ...]  # of a first-order method
     caption: str
     closing: str  # the sum of the parts, or what there is instead
@@ -85,6 +101,8 @@ class Scene:
         """Plain JSON values, for media that draw elsewhere. Every label is fit to be shown."""
         return {
             "score": self.score,
+            "sentence": str(self.finding),
+            "scale": self.scale,
             "left": [word._asdict() for word in self.left],
             "right": [word._asdict() for word in self.right],
             "cells": self.cells.tolist(),
@@ -94,7 +112,8 @@ class Scene:
             "word_limit": self.word_limit,
             "parts": [part._asdict() for part in self.parts],
             "background": [part._asdict() for part in self.background],
-            "pairs": [{**pair._asdict(), "shade": shade_step(pair.value, self.limit)} for pair in self.pairs],
+            "pairs": [pair._asdict() for pair in self.pairs],
+            "links": [{**pair._asdict(), "shade": shade_step(pair.value, self.limit)} for pair in self.links],
             "matches": [match._asdict() for match in self.matches],
             "caption": self.caption,
             "closing": self.closing,
@@ -102,54 +121,123 @@ class Scene:
         }
 
 
-def scene_of(explanation: Explanation, pairs: int = 8) -> Scene:
-    """The scene of an explanation as it is: choose the unit first, with ``by_word()`` or ``by_sentence()``."""
+def scene_of(explanation: Explanation, pairs: int = 8, *, special_tokens: bool = False) -> Scene:
+    """The scene of an explanation as it is: choose the unit first, with ``by_word()`` or ``by_sentence()``.
+
+    Args:
+        explanation: What to show.
+        pairs: How many pairs to list and to link.
+        special_tokens: Show special tokens as words, too.
+    """
     e = explanation
+    finding = find(e)
     matched = e.matching is not None
-    shows_background = e.has_background and not matched
-    parts = _parts(e) if shows_background else ()
-    values = word_values(e)
-    left, right = words_of(e.left, values[0]), words_of(e.right, values[1])
+    rows, columns = (range(len(side)) if special_tokens or matched else side.listed for side in (e.left, e.right))
+    left, right = (
+        words_of(side.only(chosen), values[list(chosen)])
+        for side, chosen, values in zip((e.left, e.right), (rows, columns), word_values(e), strict=True)
+    )
+    cells = e.matrix[np.ix_(rows, columns)]
+    listed = replace(e, left=e.left.only(rows), right=e.right.only(columns), matrix=cells)
+    parts = _parts(e, cells) if e.method.adds_up else ()
     return Scene(
         score=e.score,
+        finding=finding,
+        scale=_scale(e),
+        unit=e.left.unit,
         left=left,
         right=right,
-        cells=e.matrix,
-        grid=_grid(e, left, right),
+        cells=cells,
+        grid=_grid(cells, left, right, matched=matched),
         matched=matched,
         parts=parts,
-        background=_background(e) if shows_background else (),
-        pairs=tuple(_shown(pair) for pair in e.top_pairs(pairs) if not matched or pair.value),
-        matches=tuple(_shown(match) for match in e.matching.top) if e.matching is not None else (),
+        background=_background(e) if e.has_background and e.method.adds_up else (),
+        pairs=_pair_lines(listed, pairs, finding.whole),
+        links=tuple(_shown(pair) for pair in listed.top_pairs(pairs) if pair.value > 0),
+        unread=(e.left.unread, e.right.unread),
+        matches=tuple(
+            match._replace(left=printable(match.left), right=printable(match.right)) for match in e.matching.top
+        )
+        if e.matching is not None
+        else (),
         caption=caption_of(e),
         closing=_counts(e) if matched else _sum_line(e, parts),
         notes=tuple(notes_of(e)),
     )
 
 
-def _grid(e: Explanation, left: tuple[Word, ...], right: tuple[Word, ...]) -> Grid:
+def _scale(e: Explanation) -> str:
+    """What scores mean for this model, seen on sentences of ours."""
+    known = e.model.score_range
+    if known is None or not fits_range(e.left) or not fits_range(e.right):
+        return ""
+    return (
+        f"With this model, unrelated sentences score below {plain(known.unrelated, 2)}, sentences about the same thing around "
+        f"{plain(known.related, 2)}, sentences that mean the same {plain(known.same, 2)} or more."
+    )
+
+
+def _pair_lines(e: Explanation, count: int, whole: float | None) -> tuple[PairLine, ...]:
+    """The strongest pairs of words of the two texts, equal pairs as one line."""
+    own = e.left.own, e.right.own
+    labels = [
+        [printable(side.labels[index]) for index in each] for side, each in zip((e.left, e.right), own, strict=True)
+    ]
+    numbers, known = [], []
+    for each in labels:
+        seen: dict[str, int] = {}
+        numbers.append([seen.setdefault(label.casefold(), len(seen)) for label in each])
+        known.append([next(label for label in each if label.casefold() == key) for key in seen])
+    sums, counts = (np.zeros((len(known[0]), len(known[1]))) for _ in range(2))
+    at = np.ix_(*(np.array(each, dtype=np.int64) for each in numbers))
+    cells = e.matrix[np.ix_(*own)]
+    np.add.at(sums, at, cells)
+    np.add.at(counts, at, cells != 0)
+    order = np.argsort(-sums, axis=None, kind="stable")[:count]
+    places = [tuple(map(int, np.unravel_index(flat, sums.shape))) for flat in order]
+    return tuple(
+        PairLine(
+            known[0][i],
+            known[1][j],
+            float(sums[i, j]),
+            int(counts[i, j]),
+            None if whole is None else float(sums[i, j]) / whole,
+        )
+        for i, j in places
+        if sums[i, j] or e.matching is None
+    )
+
+
+def _grid(
+    cells: Float[np.ndarray, "left right"], left: tuple[Word, ...], right: tuple[Word, ...], *, matched: bool
+) -> Grid:
     """Of matched words only those with a match; otherwise every word."""
-    some = e.matching is not None
     rows, columns = (
-        np.flatnonzero(e.matrix.any(axis)) if some else np.arange(e.matrix.shape[1 - axis]) for axis in (1, 0)
+        np.flatnonzero(cells.any(axis)) if matched else np.arange(cells.shape[1 - axis]) for axis in (1, 0)
     )
     headings = [
         [Heading(words[number].label, words[number].kind, int(number)) for number in numbers]
         for words, numbers in ((left, rows), (right, columns))
     ]
-    return Grid(tuple(headings[0]), tuple(headings[1]), e.matrix[np.ix_(rows, columns)])
+    return Grid(tuple(headings[0]), tuple(headings[1]), cells[np.ix_(rows, columns)])
 
 
-def _shown(pair: Labelled) -> Labelled:
+def _shown(pair: Pair) -> Pair:
     """The same with labels fit to be shown."""
     return pair._replace(left=printable(pair.left), right=printable(pair.right))
 
 
-def _parts(e: Explanation) -> tuple[Part, ...]:
-    return (
-        Part(pairs_name(e), float(e.matrix.sum()), "all of them"),
-        Part("background", e.background, "the part no pair accounts for, such as biases or a reference"),
-    )
+def _parts(e: Explanation, cells: Float[np.ndarray, "left right"]) -> tuple[Part, ...]:
+    """What adds up to the score, where it is more than the pairs that are shown."""
+    pairs, special = float(cells.sum()), float(e.matrix.sum()) - float(cells.sum())
+    parts = [Part(pairs_name(e), pairs, "all pairs of the two texts")]
+    if cells.shape != e.matrix.shape:
+        parts.append(
+            Part("special tokens", special, "pairs with tokens that the model adds to each text, such as [CLS]")
+        )
+    if e.has_background:
+        parts.append(Part("background", e.background, "the part no pair accounts for, such as biases or a reference"))
+    return tuple(parts) if len(parts) > 1 else ()
 
 
 def _background(e: Explanation) -> tuple[Part, ...]:
@@ -167,9 +255,11 @@ def pairs_name(e: Explanation) -> str:
 
 def _sum_line(e: Explanation, parts: tuple[Part, ...]) -> str:
     """``0.541 = 0.861 word pairs − 0.320 background``, or that the pairs alone add up."""
+    if not e.method.adds_up:
+        return f"These values do not add up to the score, {plain(e.score)}."
     if not parts and e.adds_up:
         return f"The {pairs_name(e)} add up to the score, {plain(e.score)}."
-    parts = parts or _parts(e)[:1]
+    parts = parts or (Part(pairs_name(e), float(e.matrix.sum()), ""),)
     terms = " ".join(f"{'−' if part.value < 0 else '+'} {abs(part.value):.3f} {part.name}" for part in parts)
     rest = f" {'−' if e.residual < 0 else '+'} {abs(e.residual):.3f} rounding error" if not e.adds_up else ""
     return f"{plain(e.score)} = {terms.replace('− ', '−', 1) if terms[0] == '−' else terms[2:]}{rest}"
@@ -228,6 +318,4 @@ def notes_of(e: Explanation) -> list[str]:
             f"The {pairs_name(e)} are {size / max(abs(e.score), 1e-12):.0f} times as large as the score and cancel, so single "
             f"pairs say little.{advice or ' Use a later layer.'}"
         )
-    if not e.method.adds_up:
-        notes.append(f"{e.method.name} does not add up to the score.")
     return notes

@@ -9,10 +9,10 @@ from html import escape
 from rich.cells import cell_len, set_cell_size
 
 from whyalike.colours import NEGATIVE, POSITIVE, WHITE_INK, rgb, shade
-from whyalike.render.numbers import cell, signed
-from whyalike.render.scene import Heading, Scene, scene_of
-from whyalike.results.explanation import Explanation, Pair
+from whyalike.render.scene import Heading, PairLine, Scene, scene_of
+from whyalike.results.explanation import Explanation
 from whyalike.results.matching import Match
+from whyalike.results.numbers import cell, signed
 from whyalike.results.words import Word, direction
 
 CELL, HEIGHT, LEADING, BETWEEN = 8.2, 24.0, 34.0, 90.0  # of a character, a word, a line, the two texts; in pixels
@@ -120,9 +120,7 @@ def _words(name: str, boxes: list[Box], limit: float) -> Iterable[str]:
 
 def _links(scene: Scene, left: list[Box], right: list[Box]) -> Iterable[str]:
     """Curves between the strongest pairs of words, behind everything else."""
-    for pair in scene.pairs:
-        if pair.kinds != ("text", "text") or pair.value <= 0:
-            continue
+    for pair in scene.links:
         above, below = left[pair.left_index], right[pair.right_index]
         share, end = shade(pair.value, scene.limit)
         start, stop = above.y + HEIGHT, below.y
@@ -137,7 +135,7 @@ def _links(scene: Scene, left: list[Box], right: list[Box]) -> Iterable[str]:
 
 def _pairs(scene: Scene, top: float, width: int) -> tuple[str, float]:
     """The strongest pairs, or the matches, as a list in two columns; and where it ends."""
-    strongest: list[tuple[float, Pair | Match]] = [(match.score, match) for match in scene.matches]
+    strongest: list[tuple[float, PairLine | Match]] = [(match.score, match) for match in scene.matches]
     rows = (strongest or [(pair.value, pair) for pair in scene.pairs])[:LISTED]
     if not rows:
         return "", top

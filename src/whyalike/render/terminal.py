@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rich.cells import cell_len, set_cell_size
 from rich.color import Color
 from rich.color_triplet import ColorTriplet
@@ -11,20 +13,26 @@ from rich.table import Table
 from rich.text import Text
 
 from whyalike.colours import Colour, colour, ink
-from whyalike.render.numbers import cell, plain, signed
+from whyalike.render.legend import LOWERS, RAISES, explain_colours
 from whyalike.render.scene import Heading, Part, Scene, scene_of
 from whyalike.results.explanation import Explanation
-from whyalike.results.words import Word
+from whyalike.results.finding import Piece
+from whyalike.results.numbers import cell, plain, signed
+from whyalike.results.words import Word, printable
 
 CELL, ROW_LABEL = 7, 16
 
 
-def picture(explanation: Explanation, width: int, *, background: bool = False) -> RenderableType:
-    """The picture for a rich console; with the components of the background where they are asked for."""
-    scene = scene_of(explanation)
-    title = Text.assemble(("score ", "bold"), (f"{scene.score:.3f}", "bold"), (f"   {scene.caption}", "dim"))
-    pieces: list[RenderableType] = [title, Text(), texts(scene), Text()]
+def picture(
+    explanation: Explanation, width: int, *, background: bool = False, special_tokens: bool = False
+) -> RenderableType:
+    """The picture for a rich console; with special tokens and the components of the background where they are asked for."""
+    scene = scene_of(explanation, special_tokens=special_tokens)
+    pieces: list[RenderableType] = [sentence(scene.finding.pieces())]
+    pieces += [Text(scene.scale, "dim")] if scene.scale else []
+    pieces += [Text(), texts(scene), _legend(scene), Text()]
     columns = len(scene.grid.columns)
+    pieces += [_matches(scene) if scene.matches else _pairs(scene), Text()]
     if scene.grid.rows and ROW_LABEL + CELL * columns <= width:
         pieces += [_matrix(scene), Text()]
     elif scene.grid.rows:
@@ -33,13 +41,28 @@ def picture(explanation: Explanation, width: int, *, background: bool = False) -
             Text(f"The matrix is {columns} columns wide: see it with {hint} or --png FILE.", "dim"),
             Text(),
         ]
-    pieces += [_matches(scene) if scene.matches else _pairs(scene), Text()]
     pieces += [_bars(scene.parts)] if scene.parts else []
     if background and scene.background:
         pieces += [Text("background", "bold"), _bars(scene.background)]
     pieces.append(Text(scene.closing, "bold"))
     pieces += [Text(note, "yellow") for note in scene.notes]
+    pieces.append(Text(scene.caption, "dim"))
     return Group(*pieces)
+
+
+def sentence(pieces: Iterable[Piece]) -> Text:
+    """A finding; words of the texts are bold."""
+    return Text.assemble(*((printable(piece.text), "bold") if piece.emphasised else piece.text for piece in pieces))
+
+
+def _legend(scene: Scene) -> Text:
+    return Text.assemble(
+        (f" {RAISES} ", style(colour(0.6, 1.0))),
+        " ",
+        (f" {LOWERS} ", style(colour(-0.6, 1.0))),
+        "  ",
+        (explain_colours(scene), "dim"),
+    )
 
 
 def style(background: Colour) -> Style:
@@ -61,8 +84,8 @@ def line(name: str, words: tuple[Word, ...], limit: float) -> Text:
     """A text with its words coloured, behind its name."""
     shown = Text(f"{name:<5}  ", "dim")
     for word in words:
+        shown.append("\n" if "\n" in word.gap else " " if word.gap else "")
         shown.append_text(_word(word, limit))
-        shown.append(" ")
     return shown
 
 
@@ -92,11 +115,13 @@ def _shorten(label: str, width: int) -> str:
 
 def _pairs(scene: Scene) -> Table:
     table = Table.grid(padding=(0, 2))
-    for pair in scene.pairs:
-        label = "" if pair.kinds == ("text", "text") else "dim italic"
+    for line in scene.pairs:
+        share = "" if line.share is None else plain(100 * line.share, 0) + " %"
+        times = f"  ×{line.times}" if line.times > 1 else ""
         table.add_row(
-            Text(signed(pair.value), style(colour(pair.value, scene.limit))),
-            Text(f"{_shorten(pair.left, 30)}  ↔  {_shorten(pair.right, 30)}", label),
+            Text(signed(line.value), style(colour(line.value, scene.limit))),
+            Text(share, "dim", justify="right"),
+            Text.assemble(f"{_shorten(line.left, 30)}  ↔  {_shorten(line.right, 30)}", (times, "dim")),
         )
     return table
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +11,8 @@ from jaxtyping import Float
 
 from whyalike.errors import BadInput
 from whyalike.results.explanation import Explanation
+from whyalike.results.finding import Piece
+from whyalike.results.numbers import plain, signed
 from whyalike.results.one_sided import OneSided
 from whyalike.results.result import Result
 from whyalike.results.sides import Side, Unit
@@ -78,6 +81,33 @@ class Contrast(Result):
     def adds_up(self) -> bool:
         return abs(self.residual) <= 1e-5 * max(1.0, abs(self.a.score), abs(self.b.score))
 
+    def pieces(self) -> Iterator[Piece]:
+        """The finding in words, in pieces: which text scores higher, because of which words of the query.
+
+        Words that carry at least a tenth of what speaks for their side are named, at most three for each.
+        """
+        worded = self.by("word") if self.query.unit == "token" else self
+        values, higher = worded.query_values, 1 if self.difference >= 0 else -1
+        names = ("A", "B") if higher > 0 else ("B", "A")
+        scores = sorted((self.a.score, self.b.score), reverse=True)
+        against = f"({plain(scores[0])} against {plain(scores[1])})"
+        yield Piece(f"{names[0]} scores higher by {plain(abs(self.difference))} {against}")
+        for sign, before in ((higher, ": mostly because of "), (-higher, f"; for {names[1]} speaks ")):
+            named = _largest(values * sign, worded.query)
+            if named:
+                yield Piece(before)
+            for number, index in enumerate(named):
+                if number:
+                    yield Piece(" and " if number == len(named) - 1 else ", ")
+                yield Piece(worded.query.labels[index], emphasised=True)
+                yield Piece(f" ({signed(abs(float(values[index])))})")
+        yield Piece(".")
+
+    @property
+    def sentence(self) -> str:
+        """The finding in words."""
+        return "".join(piece.text for piece in self.pieces())
+
     def by(self, unit: Unit) -> Contrast:
         return replace(self, a=self.a.by(unit), b=self.b.by(unit))
 
@@ -137,3 +167,9 @@ class Contrast(Result):
         from whyalike.render.contrast import fragment
 
         return fragment(self)
+
+
+def _largest(values: Float[np.ndarray, "query"], query: Side) -> list[int]:
+    """Up to three units with at least a tenth of all that is positive, largest first."""
+    whole = float(values[query.own].clip(min=0).sum())
+    return [index for index in query.strongest(values, 3, False) if values[index] > 0 and values[index] >= 0.1 * whole]

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from whyalike.errors import BadInput, unknown
+from whyalike.results.finding import Finding, find
 from whyalike.results.matching import Matching
 from whyalike.results.one_sided import OneSided
 from whyalike.results.records import NOTHING_MEASURED, Measured, MethodRecord, ModelRecord
@@ -74,6 +75,21 @@ class Explanation(Result):
     def adds_up(self) -> bool:
         """Whether the parts reach the score to 1e-5, relative to the score where that is above 1."""
         return abs(self.residual) <= 1e-5 * max(1.0, abs(self.score))
+
+    @property
+    def finding(self) -> Finding:
+        """How alike, because of what, and what speaks against it: the parts of `sentence`."""
+        return find(self)
+
+    @property
+    def sentence(self) -> str:
+        """The finding in words, by the rules of `results/finding.py`.
+
+        Example:
+            >>> explain("A man plays guitar.", "Someone makes music.").sentence                 # doctest: +SKIP
+            '0.541, moderately alike: mostly plays guitar ↔ makes music (64 %); nothing speaks against.'
+        """
+        return str(self.finding)
 
     def by(self, unit: Unit) -> Explanation:
         """The same explanation in larger units; every total is kept."""

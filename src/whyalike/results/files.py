@@ -30,7 +30,7 @@ from whyalike.results.contributions import Contributions
 from whyalike.results.explanation import Explanation
 from whyalike.results.matching import Matching
 from whyalike.results.one_sided import OneSided
-from whyalike.results.records import MODEL_KINDS, Measured, MethodRecord, ModelRecord
+from whyalike.results.records import MODEL_KINDS, Measured, MethodRecord, ModelRecord, ScoreRange
 from whyalike.results.result import Result
 from whyalike.results.sides import Side
 from whyalike.storage.reading import Fields, parse_json, read_text
@@ -334,7 +334,12 @@ def _model(given: Fields) -> ModelRecord:
         fingerprint=given.text("fingerprint"),
         pooling_assumed=given.flag("pooling_assumed") if "pooling_assumed" in given.value else False,
         kind=given.choice("kind", MODEL_KINDS) if "kind" in given.value else "dense",
+        score_range=None if given.value.get("score_range") is None else _score_range(given.fields("score_range")),
     )
+
+
+def _score_range(given: Fields) -> ScoreRange:
+    return ScoreRange(*(given.number(each.name) for each in fields(ScoreRange)))
 
 
 def _measured(given: Fields) -> dict[str, Measured]:

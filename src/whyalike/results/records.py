@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -48,6 +48,15 @@ class MethodRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class ScoreRange:
+    """What a model's scores mean, seen on sentences of ours (`encoders/score_range.py`)."""
+
+    unrelated: float  # 19 of 20 pairs of unrelated sentences score less
+    related: float  # the median of two sentences about one thing
+    same: float  # 3 of 4 pairs of sentences that mean the same score more
+
+
+@dataclass(frozen=True, slots=True)
 class ModelRecord:
     """Which model made a result, and how it compares embeddings."""
 
@@ -60,6 +69,7 @@ class ModelRecord:
     fingerprint: str  # digest of everything that affects an embedding; tells two models of one name apart
     pooling_assumed: bool = False  # the model states no pooling, so mean pooling was assumed
     kind: ModelKind = "dense"  # what an embedding is: one vector, one per token, weights of terms; or a user's function
+    score_range: ScoreRange | None = field(default=None, compare=False)  # None where it was not looked at
 
     def scale(self, left: Float[np.ndarray, "dim"], right: Float[np.ndarray, "dim"]) -> float:
         """``Z``: the product of the norms for cosine, 1 for dot. As in sentence-transformers a zero norm counts as 1e-12."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
@@ -50,6 +50,29 @@ class Side:
     def own(self) -> list[int]:
         """The indices of the text's own units: not the special tokens, not the prompt."""
         return [index for index, kind in enumerate(self.kinds) if kind == "text"]
+
+    @property
+    def listed(self) -> list[int]:
+        """The indices of the units that pictures show: the text's own and the prompt, or all where there are no others."""
+        return [index for index, kind in enumerate(self.kinds) if kind in ("text", "prompt")] or list(range(len(self)))
+
+    def only(self, indices: Sequence[int]) -> Side:
+        """The side with some of its units."""
+        chosen = list(indices)
+        return replace(
+            self,
+            tokens=tuple(self.tokens[index] for index in chosen),
+            kinds=tuple(self.kinds[index] for index in chosen),
+            offsets=self.offsets[chosen],
+            word_of=self.word_of[chosen],
+            sentence_of=self.sentence_of[chosen],
+        )
+
+    @property
+    def unread(self) -> str:
+        """The end of the text that the model did not read; empty where it read all of it, or dropped the beginning."""
+        end = int(self.offsets[:, 1].max(initial=0))
+        return self.text[end:] if self.truncated else ""
 
     def shares(self, spans: Sequence[tuple[int, int]]) -> Float[np.ndarray, "units spans"]:
         """How much of each unit lies in each span of characters: 1 in all, or nothing for a unit that is in none of them.

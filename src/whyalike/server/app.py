@@ -26,10 +26,10 @@ from whyalike.methods import METHODS
 from whyalike.render import comparison as comparison_picture
 from whyalike.render import contrast as contrast_picture
 from whyalike.render import html as html_picture
-from whyalike.render.numbers import signed
 from whyalike.render.scene import caption_of, scene_of
 from whyalike.results.contrast import Contrast
 from whyalike.results.explanation import Explanation
+from whyalike.results.numbers import signed
 from whyalike.server.limits import Limits
 from whyalike.server.schemas import CompareRequest, ContrastRequest, ExplainRequest, OneMethod
 from whyalike.server.settings import ServerSettings
