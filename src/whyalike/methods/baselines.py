@@ -24,6 +24,7 @@ class TokenEmbeddings(SecondOrder):
     """``c_i`` is the hidden state of token i itself, so the matrix holds products of states (BiLRP paper, baseline (i))."""
 
     name: ClassVar[str] = "token_embeddings"
+    title: ClassVar[str] = "word embeddings only"
     summary: ClassVar[str] = "products of the hidden states themselves; no claim to add up"
     paper: ClassVar[str] = "Vasileiou & Eberle 2024, baseline"
     adds_up: ClassVar[bool] = False
@@ -46,6 +47,7 @@ class ContextualCosine(SecondOrder):
     """
 
     name: ClassVar[str] = "contextual_cosine"
+    title: ClassVar[str] = "cosine of word states"
     needs_more: ClassVar[bool] = True
     summary: ClassVar[str] = "cosines of hidden states, as in BERTScore; needs a layer; no claim to add up"
     paper: ClassVar[str] = "baseline"
@@ -73,6 +75,7 @@ class Random(SecondOrder):
     """``c_i`` is a random vector, fixed by the seed and the text, of the embedding's length divided by √n."""
 
     name: ClassVar[str] = "random"
+    title: ClassVar[str] = "random values, for comparison"
     summary: ClassVar[str] = "chance, the same for the same text and seed; no claim to add up"
     paper: ClassVar[str] = "baseline of all three papers"
     adds_up: ClassVar[bool] = False

@@ -35,6 +35,7 @@ class BiLRP(PullingMethod):
     """
 
     name: ClassVar[str] = "bilrp"
+    title: ClassVar[str] = "exact word shares (BiLRP)"
     summary: ClassVar[str] = "attention, normalisation, activation and bias gates held at their values"
     paper: ClassVar[str] = "Vasileiou & Eberle 2024"
     adds_up: ClassVar[bool] = True

@@ -32,6 +32,7 @@ class BTI(FirstOrder):
     """
 
     name: ClassVar[str] = "bti"
+    title: ClassVar[str] = "salient words, matched (BTI)"
     summary: ClassVar[str] = (
         "salient words (gradient × embedding), matched by their contextual vectors, top clusters kept"
     )

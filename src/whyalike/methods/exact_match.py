@@ -21,6 +21,7 @@ class ExactMatch(PairMethod):
     """1 between words that are the same but for upper and lower case, 0 elsewhere."""
 
     name: ClassVar[str] = "exact_match"
+    title: ClassVar[str] = "same words"
     summary: ClassVar[str] = "1 where two words are the same, 0 elsewhere; uses no model"
     paper: ClassVar[str] = "baseline"
     cells: ClassVar[Cells] = "same words"

@@ -58,6 +58,7 @@ class FunctionMethod(PairMethod):
     """A function ``(left, right) -> matrix`` as a method. It does not add up to the score."""
 
     name: ClassVar[str] = "function"
+    title: ClassVar[str] = "a function of your own"
     summary: ClassVar[str] = "a function of your own: (left, right) -> matrix of words"
     paper: ClassVar[str] = "yours"
     function: Callable[[str, str], Any] = field(repr=False)

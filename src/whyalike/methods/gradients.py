@@ -34,6 +34,7 @@ class Gradients(FirstOrder):
     """Vanilla gradients: a token is as salient as the gradient of the similarity at its embedding is long."""
 
     name: ClassVar[str] = "gradients"
+    title: ClassVar[str] = "gradient saliency, matched"
     summary: ClassVar[str] = "salient words by the length of the gradient, matched as bti does"
     paper: ClassVar[str] = "Malkiel et al. 2022, baseline VG"
     layer: Site = "embeddings"
@@ -62,6 +63,7 @@ class IntegratedGradients(FirstOrder):
     """
 
     name: ClassVar[str] = "integrated_gradients"
+    title: ClassVar[str] = "integrated-gradient saliency, matched"
     summary: ClassVar[str] = "salient words by gradients integrated from zero embeddings, matched as bti does"
     paper: ClassVar[str] = "Malkiel et al. 2022, baseline IG"
     layer: Site = "embeddings"

@@ -21,6 +21,7 @@ class HessianProduct(SecondOrder):
     """
 
     name: ClassVar[str] = "hessian_product"
+    title: ClassVar[str] = "curvature at the input (Hessian × product)"
     summary: ClassVar[str] = "plain Jacobian times input; leaves a large background"
     paper: ClassVar[str] = "Vasileiou & Eberle 2024, baseline H×P"
     adds_up: ClassVar[bool] = True

@@ -50,6 +50,7 @@ class IntegratedJacobians(SecondOrder):
     """
 
     name: ClassVar[str] = "integrated_jacobians"
+    title: ClassVar[str] = "path from a neutral text (integrated Jacobians)"
     summary: ClassVar[str] = "the Jacobian integrated from a neutral reference; states its true error"
     paper: ClassVar[str] = "Möller, Nikolaev & Padó 2023, 2024"
     adds_up: ClassVar[bool] = True

@@ -45,6 +45,7 @@ class Method(ABC):
     """Parameters are fields. Data comes in the call. A call changes nothing."""
 
     name: ClassVar[str]
+    title: ClassVar[str]  # a name that people understand, with the paper's in brackets
     summary: ClassVar[str]
     paper: ClassVar[str]
     adds_up: ClassVar[bool]

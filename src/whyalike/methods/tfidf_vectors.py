@@ -64,6 +64,7 @@ class TfidfVectors(FirstOrder):
     """
 
     name: ClassVar[str] = "tfidf_vectors"
+    title: ClassVar[str] = "TF-IDF × word vectors, without the model"
     needs_more: ClassVar[bool] = True
     summary: ClassVar[str] = "TF-IDF × static word vectors, matched as bti does; needs a corpus and vectors"
     paper: ClassVar[str] = "Malkiel et al. 2022, baseline TF-IDF-W2V"

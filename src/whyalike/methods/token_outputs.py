@@ -21,6 +21,7 @@ class TokenOutputs(SecondOrder):
     """
 
     name: ClassVar[str] = "token_outputs"
+    title: ClassVar[str] = "last layer only (token outputs)"
     summary: ClassVar[str] = "last hidden state times pooling weight; ignores earlier layers"
     paper: ClassVar[str] = "Möller et al. 2023, xsbert"
     adds_up: ClassVar[bool] = True

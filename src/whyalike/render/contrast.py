@@ -87,7 +87,7 @@ def pieces(contrast: Contrast) -> dict[str, str]:
         for word, a, b, value in _rows(contrast)
     )
     table = f'<table class="pairs"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
-    return {"words": words, "pairs": table, "notes": said}
+    return {"sentence": html.sentence(contrast.pieces()), "words": words, "pairs": table, "notes": said}
 
 
 def to_html(contrast: Contrast) -> str:

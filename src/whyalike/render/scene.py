@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from whyalike.colours import shade_step
 from whyalike.results.explanation import Explanation, Pair
-from whyalike.results.finding import Finding, find, fits_range
+from whyalike.results.finding import LONGEST, Finding, find, fits_range
 from whyalike.results.matching import Match
 from whyalike.results.numbers import plain
 from whyalike.results.records import NOTHING_MEASURED
@@ -72,6 +72,7 @@ class Scene:
     score: float
     finding: Finding
     scale: str  # what scores mean for this model; empty where it is not known
+    advice: str  # which words carry most of the score
     unit: str
     left: tuple[Word, ...]
     right: tuple[Word, ...]
@@ -103,6 +104,7 @@ class Scene:
             "score": self.score,
             "sentence": str(self.finding),
             "scale": self.scale,
+            "advice": self.advice,
             "left": [word._asdict() for word in self.left],
             "right": [word._asdict() for word in self.right],
             "cells": self.cells.tolist(),
@@ -144,6 +146,7 @@ def scene_of(explanation: Explanation, pairs: int = 8, *, special_tokens: bool =
         score=e.score,
         finding=finding,
         scale=_scale(e),
+        advice=_advice(left, right, finding) if not matched else "",
         unit=e.left.unit,
         left=left,
         right=right,
@@ -175,6 +178,17 @@ def _scale(e: Explanation) -> str:
         f"With this model, unrelated sentences score below {plain(known.unrelated, 2)}, sentences about the same thing around "
         f"{plain(known.related, 2)}, sentences that mean the same {plain(known.same, 2)} or more."
     )
+
+
+def _advice(left: tuple[Word, ...], right: tuple[Word, ...], finding: Finding) -> str:
+    """Which words would change the score most: those whose pairs sum to most."""
+    named = []
+    for name, words in (("left", left), ("right", right)):
+        best = max((word for word in words if word.kind == "text"), key=lambda word: word.value, default=None)
+        if finding.whole is None or best is None or best.value <= 0:
+            return ""
+        named.append(f"{best.label[:LONGEST]} on the {name} ({plain(100 * best.value / finding.whole, 0)} %)")
+    return f"What would lower it: to change or leave out {named[0]} or {named[1]}. Their pairs carry most of the score."
 
 
 def _pair_lines(e: Explanation, count: int, whole: float | None) -> tuple[PairLine, ...]:

@@ -152,8 +152,9 @@ def find(e: Explanation) -> Finding:
     shared = adds_up and e.score >= SMALL_SCORE and float(np.abs(cells).sum()) <= CANCELLING * e.score
     whole = e.score if shared else None
     least = SMALLEST * (e.score if shared else raises)
-    groups_for = _groups(cells, left, right, least)
-    groups_against = _groups(-cells, left, right, max(least, AGAINST * raises / 2)) if adds_up else []
+    partners = 1 if e.left.unit == "sentence" else PARTNERS
+    groups_for = _groups(cells, left, right, least, partners)
+    groups_against = _groups(-cells, left, right, max(least, AGAINST * raises / 2), partners) if adds_up else []
     return Finding(
         score=e.score,
         level=_level(e),
@@ -230,14 +231,16 @@ class _Names:
         return self.labels[piece[0]] + times
 
 
-def _groups(cells: Float[np.ndarray, "left right"], left: _Names, right: _Names, least: float) -> list[Group]:
+def _groups(
+    cells: Float[np.ndarray, "left right"], left: _Names, right: _Names, least: float, partners: int
+) -> list[Group]:
     """The strongest groups of positive cells, each with at least ``least``, largest first."""
     left_over = cells.clip(min=0)
     found: list[Group] = []
     while len(found) < MOST and left_over.any():
         row, column = map(int, np.unravel_index(int(left_over.argmax()), left_over.shape))
-        rows, columns = [row], _partners(left_over[row])
-        down = _partners(left_over[:, column])
+        rows, columns = [row], _partners(left_over[row], partners)
+        down = _partners(left_over[:, column], partners)
         if left_over[down, column].sum() > left_over[row, columns].sum():
             rows, columns = down, [column]
         block = np.ix_(rows, columns)
@@ -249,9 +252,9 @@ def _groups(cells: Float[np.ndarray, "left right"], left: _Names, right: _Names,
     return sorted(found, key=lambda group: -group.value)
 
 
-def _partners(values: Float[np.ndarray, "units"]) -> list[int]:
+def _partners(values: Float[np.ndarray, "units"], most: int) -> list[int]:
     """The strongest, and those at least half as strong."""
-    order = np.argsort(-values, kind="stable")[:PARTNERS]
+    order = np.argsort(-values, kind="stable")[:most]
     return [int(index) for index in order if values[index] >= HALF * values[order[0]]]
 
 

@@ -29,7 +29,6 @@ from whyalike.render import html as html_picture
 from whyalike.render.scene import caption_of, scene_of
 from whyalike.results.contrast import Contrast
 from whyalike.results.explanation import Explanation
-from whyalike.results.numbers import signed
 from whyalike.server.limits import Limits
 from whyalike.server.schemas import CompareRequest, ContrastRequest, ExplainRequest, OneMethod
 from whyalike.server.settings import ServerSettings
@@ -95,6 +94,7 @@ def _pages(app: FastAPI, settings: ServerSettings) -> None:
                 "page": name,
                 "pages": PAGES,
                 "methods": ON_THE_PAGE,
+                "titles": {name: METHODS[name].title for name in ON_THE_PAGE},
                 "adding_up": _adding_up(),
                 "settings": settings,
             }
@@ -140,6 +140,7 @@ def _api(app: FastAPI, worker: Worker, settings: ServerSettings) -> None:
         return [
             {
                 "name": name,
+                "title": METHODS[name].title,
                 "summary": METHODS[name].summary,
                 "paper": METHODS[name].paper,
                 "adds_up": METHODS[name].adds_up,
@@ -153,7 +154,7 @@ def _api(app: FastAPI, worker: Worker, settings: ServerSettings) -> None:
 
         def work() -> dict[str, Any]:
             found = pair(asked)
-            scene = scene_of(found)
+            scene = scene_of(found, special_tokens=asked.special_tokens)
             return {**found.to_dict(), "scene": scene.to_dict(), "html": html_picture.pieces(scene)}
 
         return await worker.run(work, [asked.model])
@@ -192,7 +193,7 @@ def _api(app: FastAPI, worker: Worker, settings: ServerSettings) -> None:
             found = [explained(asked.query, text, asked) for text in (asked.a, asked.b)]
             contrast = Contrast(*found)
             said = {
-                "heading": f"A rather than B: {signed(contrast.difference)}",
+                "heading": contrast.sentence,
                 "caption": caption_of(contrast.a),
                 "closing": contrast_picture.sum_line(contrast),
             }

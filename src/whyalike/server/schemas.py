@@ -46,6 +46,9 @@ class ExplainRequest(OneMethod):
     aligned: Annotated[
         bool, Field(description="Give each unit's total to its likeliest partners; not for first-order methods.")
     ] = False
+    special_tokens: Annotated[
+        bool, Field(description="Show tokens that the model adds, such as [CLS], in the scene and its picture.")
+    ] = False
 
 
 class CompareRequest(Request):

@@ -11,11 +11,11 @@ async function run(signal) {
   if (signal.aborted) return "";
   shown = answer;
   $("#result").hidden = false;
-  $("#score").textContent = answer.heading;
+  put($("#sentence"), answer.html.sentence);
   $("#caption").textContent = answer.caption;
   $("#closing").textContent = answer.closing;
   for (const name of ["words", "pairs", "notes"]) put($(`#${name}`), answer.html[name]);
-  return `${answer.heading}.`;
+  return answer.heading;
 }
 
 document.querySelector("[data-download]").addEventListener("click", () => {

@@ -4,30 +4,71 @@ import { links, put, shade, signed } from "/static/draw.js";
 const form = $("#ask");
 let shown = null, pinned = null;
 const WIDEST = 60; // a larger matrix stays folded until it is asked for
+const LONG = 160; // words of both texts, from which sentences are shown before words
+const EXAMPLE = ["A man is playing the guitar on stage.", "Someone makes music for a crowd."];
 
-const request = () => ({ left: form.left.value, right: form.right.value, aligned: form.aligned.checked, ...fields(form) });
+const request = () => ({
+  left: form.left.value, right: form.right.value,
+  aligned: form.aligned.checked, special_tokens: form.special_tokens.checked, ...fields(form),
+});
 
 async function run(signal) {
   const asked = request();
+  const count = (text) => text.split(/\s+/).length, sentences = (text) => text.split(/[.!?\n]+\s/).length;
+  const words = count(asked.left) + count(asked.right);
   say(await loadingText([form.model.value], signal), "busy");
-  const answer = await (await ask("/api/explain", asked, signal)).json();
+  if (asked.unit !== "word" || words < LONG) {
+    const answer = await (await ask("/api/explain", asked, signal)).json();
+    if (!signal.aborted) finish(asked, answer);
+    return signal.aborted ? "" : `Explained: score ${answer.score.toFixed(3)}.`;
+  }
+  const first = performance.now(), coarse = { ...asked, unit: "sentence" };
+  const answer = await (await ask("/api/explain", coarse, signal)).json();
   if (signal.aborted) return "";
+  finish(coarse, answer);
+  const seconds = (performance.now() - first) / 1000;
+  return refine(asked, signal, (seconds * words) / (sentences(asked.left) + sentences(asked.right)));
+}
+
+// Sentences are there; words follow. What they cost is in proportion to their number, so the time left can be told.
+async function refine(asked, signal, estimate) {
+  const bar = $("#progress"), began = performance.now();
+  const tick = setInterval(() => {
+    const passed = (performance.now() - began) / 1000;
+    bar.value = Math.min(0.98, passed / estimate);
+    if (!signal.aborted) say(`Sentences are shown. Word by word: ${left(estimate - passed)} …`, "busy");
+  }, 250);
+  bar.hidden = false;
+  try {
+    const answer = await (await ask("/api/explain", asked, signal)).json();
+    if (signal.aborted) return "";
+    finish(asked, answer);
+    return `Explained: score ${answer.score.toFixed(3)}.`;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return `Sentences are shown. Word by word did not work: ${error.message}`;
+  } finally {
+    clearInterval(tick);
+    bar.hidden = true;
+  }
+}
+
+const left = (seconds) => (seconds > 1 ? `about ${Math.ceil(seconds)} s left` : "almost there");
+
+function finish(asked, answer) {
   shown = { asked, answer };
   pinned = null;
   draw(answer);
-  return `Explained: score ${answer.score.toFixed(3)}.`;
 }
 
 function draw({ scene, html }) {
   $("#result").hidden = false;
-  $("#score").textContent = `score ${scene.score.toFixed(3)}`;
-  $("#caption").textContent = scene.caption;
-  $("#closing").textContent = scene.closing;
-  for (const name of ["words", "pairs", "parts", "matrix", "notes"]) put($(`#${name}`), html[name]);
+  for (const name of ["caption", "closing", "scale", "advice"]) $(`#${name}`).textContent = scene[name];
+  for (const name of ["sentence", "words", "legend", "pairs", "parts", "matrix", "notes"]) put($(`#${name}`), html[name]);
   $("#sum-part").hidden = !html.parts;
   $("#partners").replaceChildren();
   const [left, right] = [...document.querySelectorAll("#words .line")].map((text) => [...text.querySelectorAll("button.word")]);
-  const link = () => links($("#words"), scene.pairs);
+  const link = () => links($("#words"), scene.links);
   window.onresize = link;
   link();
   $("#all").open = scene.grid.rows.length * scene.grid.columns.length <= WIDEST * WIDEST;
@@ -70,7 +111,6 @@ function listen(scene, sides, cells, own, link) {
       const element = sides[other[side]][j];
       shade(element, at(scene.shades, side, index, j));
       if (Math.abs(v) >= 0.1 * scene.limit) element.append(Object.assign(document.createElement("sup"), { textContent: signed(v, 2) }));
-      if (v >= 0.5 * scene.limit) element.closest("details")?.setAttribute("open", ""); // a strong partner shows itself
       glow(cells.get(side === "left" ? `${index} ${j}` : `${j} ${index}`));
     }
     const best = [...partners].sort((a, b) => b.value - a.value).slice(0, 4);
@@ -160,7 +200,11 @@ for (const button of document.querySelectorAll("[data-download]")) {
 
 await fillModels(form.model);
 const go = start(form, run);
-for (const option of [form.unit, form.aligned]) option.addEventListener("change", () => shown && go());
+for (const option of [form.unit, form.aligned, form.special_tokens]) option.addEventListener("change", () => shown && go());
+$("#example").addEventListener("click", () => {
+  [form.left.value, form.right.value] = EXAMPLE;
+  go();
+});
 $("#swap").addEventListener("click", () => {
   [form.left.value, form.right.value] = [form.right.value, form.left.value];
   if (form.left.value && form.right.value) go();
