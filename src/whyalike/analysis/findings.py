@@ -16,7 +16,7 @@ from whyalike.analysis.section import Row
 
 HEADLINES = 5
 ALONE = 2.0  # a kind that counts so many times as much as the others is said to be matched almost alone
-MOSTLY = 0.5  # share of identical words from which a model is said to rely on them
+MOSTLY, HALF = 0.5, 0.4  # shares of identical words from which a model relies on them, and from which it does by half
 HARDLY, PARTLY = 0.25, 0.5  # of the way to an unrelated sentence: what "not" should move, and seldom does
 CLOSE, CONFUSED = 0.1, 0.2  # gap of the scores of synonyms and opposites; share of triplets in the wrong order
 WELL, SOMEWHAT = 0.8, 0.6  # rank correlations
@@ -175,7 +175,7 @@ def _kinds_of_one(content: tuple[str, list[Row]]) -> Finding:
     if others:
         listed = also([str(row["kind"]) for row in others])
         sentence += f" Pairs of other content words of one kind ({listed}) give {rest:.1f} times as much."
-    headline = f"{name} matches little but {first['kind']}" if alone else f"{name} matches mostly {first['kind']}"
+    headline = f"{name} matches little but {first['kind']}" if alone else f"{name} matches {first['kind']} most"
     return Finding("kinds", headline, sentence, ("kinds", "parts_of_speech"), alone)
 
 
@@ -188,7 +188,9 @@ def identical(profiles: Profiles) -> Found:
         "pairs of different words."
     )
     warns = any(share.value >= MOSTLY for share in shares.values())
-    rely, match = "mostly on identical words", "different words more than identical ones"
+    half = max(share.value for share in shares.values()) >= HALF
+    rely = "mostly on identical words"
+    match = "identical and different words about equally" if half else "different words more than identical ones"
     headline, differs = compared(
         shares,
         "{more} relies on identical words more than {less}",

@@ -218,12 +218,13 @@ class Request:
     settings: list[str] | None
 
     def command(self, name: str, choices: bool) -> str:
-        """The command line that asks for this again."""
+        """The command line that asks for this again, whatever the folder: the same run gives the same text anywhere."""
         words = ["whyalike", name]
         for option in fields(self):
             value = getattr(self, option.name)
             if value is None or (option.name == "method" and value == "bilrp"):
                 continue
+            value = "report" if option.name == "out" else value
             for each in value if isinstance(value, list) else [value]:
                 words += [f"--{'set' if option.name == 'settings' else option.name}", str(each)]
         return shlex.join([*words, *(["--choices"] if choices else [])])

@@ -15,7 +15,7 @@ from whyalike.errors import MissingExtra
 
 Row = Mapping[str, Any]
 STYLE = """:root{color-scheme:light dark;--ink:#1b1b1b;--paper:#fff;--soft:#5a5a5a;--line:#dcdcdc;--panel:#f5f5f2;
---link:#0b5cad;--mark:#b35806}
+--link:#0b5cad;--mark:#8f4400}
 @media (prefers-color-scheme:dark){:root{--ink:#eaeaea;--paper:#17181a;--soft:#adadad;--line:#3a3c40;--panel:#212326;
 --link:#7db7f0;--mark:#f0a35a}}
 *{box-sizing:border-box}
@@ -113,7 +113,8 @@ def page(title: str, body: str, charts: Mapping[str, Any] | None = None, *, styl
         }
         draw = (
             f"const specs={specs};for(const [name,spec] of Object.entries(specs))"
-            f"vegaEmbed(document.getElementById(name),spec,{json.dumps(options)});"
+            f"vegaEmbed(document.getElementById(name),spec,{json.dumps(options)}).then(()=>"
+            "document.getElementById(name).querySelector('summary')?.setAttribute('aria-label','Save this chart'));"
         )
         bundle = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # its stub asks for a snippet
         scripts += f"<script>{bundle}</script><script>{draw}</script>"
@@ -152,7 +153,7 @@ def table(rows: Sequence[Row], *, best: str | None = None, name: str | None = No
 def scrolling(content: str, label: str, count: int) -> str:
     """A table that scrolls by itself where it is wider than the page, or long; the keyboard can reach it."""
     tall = " tall" if count > MOST_WHOLE else ""
-    return f'<div class="scroll{tall}" tabindex="0" role="region" aria-label="{escape(label)}"><table>{content}</table></div>'
+    return f'<div class="scroll{tall}" tabindex="0" role="region" aria-label="Table: {escape(label)}"><table>{content}</table></div>'
 
 
 def csv_link(rows: Sequence[Row], name: str) -> str:
