@@ -428,7 +428,7 @@ def test_every_analysis_is_listed_and_has_its_file() -> None:
         "section",
         "corpus",
         "profile",
-        "findings",
+        "model_findings",
         "kinds",
         "composition",
         "failures",

@@ -14,7 +14,7 @@ import pytest
 from tests.analysis_corpus import LABELS, PAIRS, make_corpus
 from tests.families import tiny_encoder
 from whyalike.analysis.corpus import Corpus
-from whyalike.analysis.findings import Finding, findings
+from whyalike.analysis.model_findings import ModelFinding, findings
 from whyalike.analysis.profile import Negation, Opposites, People, Profile, Ranks, Share, Words, is_sure
 from whyalike.analysis.report import Report, overview, report
 from whyalike.analysis.section import Column, Section, View
@@ -55,7 +55,7 @@ FULL = Profile(
 NOTHING = replace(FULL, words=None, negation=None, opposites=None, people=None)
 
 
-def by_topic(**profiles: Profile) -> dict[str, Finding]:
+def by_topic(**profiles: Profile) -> dict[str, ModelFinding]:
     return {each.topic: each for each in findings(profiles)[0]}
 
 

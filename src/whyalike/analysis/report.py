@@ -9,9 +9,9 @@ from whyalike.analysis.adjectives import adjectives
 from whyalike.analysis.composition import composition
 from whyalike.analysis.corpus import Corpus
 from whyalike.analysis.failures import failures
-from whyalike.analysis.findings import HEADLINES, Finding, findings
 from whyalike.analysis.kinds import kinds
 from whyalike.analysis.lexical import lexical
+from whyalike.analysis.model_findings import HEADLINES, ModelFinding, findings
 from whyalike.analysis.models import models
 from whyalike.analysis.negation import Choice, negation
 from whyalike.analysis.parts_of_speech import parts_of_speech
@@ -32,8 +32,8 @@ class Report:
     pairs: int
     scored: bool  # by people
     description: str  # how scores were explained
-    headlines: tuple[Finding, ...]
-    others: tuple[Finding, ...]
+    headlines: tuple[ModelFinding, ...]
+    others: tuple[ModelFinding, ...]
     missing: tuple[str, ...]
     overview: View
     sections: tuple[Section, ...]

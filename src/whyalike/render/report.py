@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from whyalike.analysis.findings import Finding
+from whyalike.analysis.model_findings import ModelFinding
 from whyalike.analysis.profile import DRAWS, SURE
 from whyalike.analysis.report import Report
 from whyalike.render import page, views
@@ -70,7 +70,7 @@ def _intro() -> str:
     )
 
 
-def _findings(findings: Sequence[Finding], titles: dict[str, str]) -> str:
+def _findings(findings: Sequence[ModelFinding], titles: dict[str, str]) -> str:
     items = []
     for each in findings:
         kind = "differs" if each.differs else "warns" if each.warns else ""
@@ -83,12 +83,12 @@ def _findings(findings: Sequence[Finding], titles: dict[str, str]) -> str:
     return f'<ol class="findings">{"".join(items)}</ol>'
 
 
-def _evidence(finding: Finding, titles: dict[str, str]) -> str:
+def _evidence(finding: ModelFinding, titles: dict[str, str]) -> str:
     links = [f'<a href="#{name}">{escape(titles[name])}</a>' for name in finding.evidence if name in titles]
     return f"<p>Evidence: {' · '.join(links)}</p>" if links else ""
 
 
-def _badges(findings: Sequence[Finding]) -> str:
+def _badges(findings: Sequence[ModelFinding]) -> str:
     if not any(each.differs for each in findings):
         return ""
     return (

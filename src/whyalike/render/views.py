@@ -8,7 +8,7 @@ from typing import Any
 
 from whyalike.analysis.section import Column, Form, Row, View
 from whyalike.render import page
-from whyalike.render.numbers import plain, signed
+from whyalike.results.numbers import plain, signed
 
 MOST_ROWS = 100  # on the page; files have all
 

@@ -1,6 +1,6 @@
 """What to remember of a report: sentences made from numbers by stated rules.
 
-Each topic is one function from the models' numbers to a `Finding`, or to the reason why there is none. Of one model it says
+Each topic is one function from the models' numbers to a `ModelFinding`, or to the reason why there is none. Of one model it says
 what the numbers are; of several it says where they differ, and whether the difference is sure (see `profile.is_sure`).
 Findings that differ surely come first, then those that warn, then the order of `TOPICS`.
 """
@@ -27,7 +27,7 @@ READING = (("hardly reads", "hardly read"), ("partly reads", "partly read"), ("r
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ModelFinding:
     """One thing to remember, and the sections that show it. ``differs``: two models surely differ here."""
 
     topic: str
@@ -39,13 +39,13 @@ class Finding:
 
 
 Profiles = Mapping[str, Profile]
-Found = Finding | str  # or why there is none
+Found = ModelFinding | str  # or why there is none
 
 
-def findings(profiles: Profiles) -> tuple[list[Finding], list[str]]:
+def findings(profiles: Profiles) -> tuple[list[ModelFinding], list[str]]:
     """All findings, what says most first, and what could not be measured and why."""
     every = [topic(profiles) for topic in TOPICS]
-    found = [each for each in every if isinstance(each, Finding)]
+    found = [each for each in every if isinstance(each, ModelFinding)]
     order = {each: (not each.differs, not each.warns) for each in found}
     return sorted(found, key=lambda each: order[each]), [each for each in every if isinstance(each, str) and each]
 
@@ -77,7 +77,7 @@ def negation(profiles: Profiles) -> Found:
         f"{both(known)} {many} negation",
         f"{{one}} {one} negation",
     )
-    return Finding("negation", headline, sentence, ("negation",), weakest < PARTLY, differs)
+    return ModelFinding("negation", headline, sentence, ("negation",), weakest < PARTLY, differs)
 
 
 def opposites(profiles: Profiles) -> Found:
@@ -105,7 +105,7 @@ def opposites(profiles: Profiles) -> Found:
         f"Opposites look alike to {all_of(known)}" if warns else f"{both(known)} tell opposites from synonyms",
         "Opposites look alike to {one}" if warns else "{one} tells opposites from synonyms",
     )
-    return Finding("opposites", headline, sentence, ("adjectives",), warns, differs)
+    return ModelFinding("opposites", headline, sentence, ("adjectives",), warns, differs)
 
 
 def people(profiles: Profiles) -> Found:
@@ -137,7 +137,7 @@ def people(profiles: Profiles) -> Found:
         f"{both(known)} agree with people {degree}",
         f"{{one}} agrees with people {degree}",
     )
-    return Finding("people", headline, sentence, ("models", "failures"), lowest < SOMEWHAT, differs)
+    return ModelFinding("people", headline, sentence, ("models", "failures"), lowest < SOMEWHAT, differs)
 
 
 def kinds(profiles: Profiles) -> Found:
@@ -159,10 +159,10 @@ def kinds(profiles: Profiles) -> Found:
         f"{both(profiles)} lean on nouns about equally",
         "",
     )
-    return Finding("kinds", headline, sentence, ("kinds", "parts_of_speech"), differs=differs)
+    return ModelFinding("kinds", headline, sentence, ("kinds", "parts_of_speech"), differs=differs)
 
 
-def _kinds_of_one(content: tuple[str, list[Row]]) -> Finding:
+def _kinds_of_one(content: tuple[str, list[Row]]) -> ModelFinding:
     name, rows = content
     first, *others = sorted(rows, key=lambda row: -float(row["share"]))
     rest = sum(row["share"] for row in others) / (sum(row["share_of_pairs"] for row in others) or 1.0)
@@ -176,7 +176,7 @@ def _kinds_of_one(content: tuple[str, list[Row]]) -> Finding:
         listed = also([str(row["kind"]) for row in others])
         sentence += f" Pairs of other content words of one kind ({listed}) give {rest:.1f} times as much."
     headline = f"{name} matches little but {first['kind']}" if alone else f"{name} matches {first['kind']} most"
-    return Finding("kinds", headline, sentence, ("kinds", "parts_of_speech"), alone)
+    return ModelFinding("kinds", headline, sentence, ("kinds", "parts_of_speech"), alone)
 
 
 def identical(profiles: Profiles) -> Found:
@@ -197,7 +197,7 @@ def identical(profiles: Profiles) -> Found:
         f"{both(profiles)} rely {rely}" if warns else f"{both(profiles)} match {match}",
         f"{{one}} relies {rely}" if warns else f"{{one}} matches {match}",
     )
-    return Finding("identical", headline, sentence, ("lexical",), warns, differs)
+    return ModelFinding("identical", headline, sentence, ("lexical",), warns, differs)
 
 
 def words(profiles: Profiles) -> Found:
@@ -221,7 +221,7 @@ def words(profiles: Profiles) -> Found:
         if several
         else f"“{first.most[0]}” weighs most, “{first.fewest[0]}” least"
     )
-    return Finding("words", headline, sentence, ("lexical",))
+    return ModelFinding("words", headline, sentence, ("lexical",))
 
 
 def parts(profiles: Profiles) -> Found:
@@ -251,7 +251,7 @@ def parts(profiles: Profiles) -> Found:
         if warns
         else "Word pairs can be read as shares of the score"
     )
-    return Finding("parts", headline, sentence, ("parts",), bool(warns))
+    return ModelFinding("parts", headline, sentence, ("parts",), bool(warns))
 
 
 def cut(profiles: Profiles) -> Found:
@@ -265,7 +265,7 @@ def cut(profiles: Profiles) -> Found:
         "no effect."
     )
     most = max(each.cut.value for each in known.values())
-    return Finding("cut", "Some texts are not read to their end", sentence, ("parts",), most > CUT)
+    return ModelFinding("cut", "Some texts are not read to their end", sentence, ("parts",), most > CUT)
 
 
 TOPICS: Sequence[Callable[[Profiles], Found]] = (negation, kinds, people, opposites, identical, words, parts, cut)
