@@ -6,6 +6,7 @@ Colour = tuple[int, int, int]
 POSITIVE: Colour = (179, 88, 6)  # orange against blue: told apart by every kind of colour vision
 NEGATIVE: Colour = (33, 102, 172)
 PAPER: Colour = (250, 250, 248)
+MODELS = ("#0b7f75", "#a9479f", "#8a6d00", "#4b6cc9", "#b04040")  # one each; at least 3 : 1 on white and on dark paper
 WHITE_INK = 0.85  # a fuller colour than this is written on in white; see the test of contrast ratios
 
 

@@ -21,30 +21,34 @@ from whyalike.analysis import ANALYSES
 from whyalike.analysis import interactions as module
 from whyalike.analysis.adjectives import TRIPLETS, adjectives, attributions_to_adjectives
 from whyalike.analysis.corpus import Corpus
+from whyalike.analysis.failures import failures
 from whyalike.analysis.interactions import Interactions, interactions
+from whyalike.analysis.kinds import by_kind
 from whyalike.analysis.languages import BilingualCorpus, languages
 from whyalike.analysis.lexical import by_word, lexical
 from whyalike.analysis.models import errors_by_level, models, strongest
+from whyalike.analysis.negated_sentences import PROBES, every_negation, simple_negations
 from whyalike.analysis.negation import (
     Choice,
     attributions_to_not,
     choose,
-    every_negation,
     negation,
+    probe,
     read_choices,
-    simple_negations,
     what_misled,
 )
 from whyalike.analysis.parts_of_speech import by_tags, parts_of_speech
+from whyalike.analysis.profile import shares_by_pair
 from whyalike.analysis.references import embeddings_and_references, references
-from whyalike.analysis.report import _verdict, by_family, failures, report
+from whyalike.analysis.report import report
 from whyalike.analysis.roles import by_roles, roles
 from whyalike.cli import app
 from whyalike.errors import BadInput
 from whyalike.language.taggers import tagger
 from whyalike.language.words import NamedTagger, reads_english
 from whyalike.methods.method import Options
-from whyalike.render.analysis import save, to_report
+from whyalike.render.analysis import save
+from whyalike.render.report import to_report
 
 
 @pytest.fixture(scope="module")
@@ -124,30 +128,28 @@ def test_errors_and_strongest_words_by_hand(by_hand: Interactions) -> None:
     assert strongest(by_hand, "lowest", 1).rows() == [("cats", "cats", 0.1, 1)]
 
 
-def test_families_by_hand(by_hand: Interactions) -> None:
-    found = {row["family"]: row for row in by_family(by_hand).rows(named=True)}
-    assert found["nouns"]["relevance"] == pytest.approx(0.6)  # 0.6 of 1.0 between words
-    assert found["nouns"]["word_pairs"] == pytest.approx(2 / 6)
-    assert found["verbs"]["relevance"] == pytest.approx(0.3)
-    assert found["different families"]["relevance"] == pytest.approx(0.1)
+def test_kinds_of_words_by_hand(by_hand: Interactions) -> None:
+    found = {row["kind"]: row for row in by_kind(by_hand).rows(named=True)}
+    assert found["nouns"]["share"] == pytest.approx(0.6)  # 0.6 of 1.0 between words
+    assert found["nouns"]["share_of_pairs"] == pytest.approx(2 / 6)
+    assert found["nouns"]["weight"] == pytest.approx(0.6 * 3)
+    assert found["verbs"]["share"] == pytest.approx(0.3)
+    assert found["words of two different kinds"]["share"] == pytest.approx(0.1)
 
 
-def families(**weights: float) -> pl.DataFrame:
-    rows = [
-        {"family": name, "relevance": weight * 0.1, "word_pairs": 0.1, "weight": weight}
-        for name, weight in weights.items()
-    ]
-    return pl.DataFrame(rows)
-
-
-def test_a_model_that_matches_little_but_nouns_is_said_to() -> None:
-    assert _verdict("it", families(nouns=6.0, verbs=1.0, adjectives=2.0)).startswith("it matches little but nouns")
-    assert "two other content words of one kind 1.5 times" in _verdict(
-        "it", families(nouns=6.0, verbs=1.0, adjectives=2.0)
-    )
-    assert "and other content words:" in _verdict("it", families(nouns=6.0, verbs=5.0))
-    assert _verdict("it", families(verbs=2.0)).startswith("it matches verbs")
-    assert "no two content words" in _verdict("it", families(pronouns=2.0))
+def test_sums_of_each_pair_by_hand(by_hand: Interactions) -> None:
+    found = shares_by_pair(by_hand)
+    expected = {
+        "positive": [0.95, 0.25],
+        "special": [0.05, 0.15],
+        "between_words": [0.9, 0.1],
+        "nouns": [0.5, 0.1],
+        "identical": [0.5, 0.1],  # whatever the case of the letters
+        "size": [1.15, 0.25],
+    }
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name], values, err_msg=name)
 
 
 @pytest.mark.parametrize(
@@ -176,6 +178,20 @@ def test_what_not_adds_is_its_row(encoder: whyalike.Encoder) -> None:
     assert row["value"] == pytest.approx(e.matrix[number].sum())
     assert row["relative"] == pytest.approx(abs(e.matrix[number].sum()) / abs(e.score))
     assert row["of_attributions"] == pytest.approx(abs(e.matrix[number].sum()) / abs(e.matrix.sum()))
+
+
+def test_test_sentences_are_compared_with_not_with_now_and_with_each_other(encoder: whyalike.Encoder) -> None:
+    row = probe(encoder)[0]
+    plain = [text.replace("{}", "") for text in PROBES]
+    own, *others = (encoder.record.score(encoder.embed(plain[:1])[0], each) for each in encoder.embed(plain))
+    negated, harmless = encoder.embed(["The door is not open.", "The door is now open."])
+    score = encoder.record.score
+    door = encoder.embed(["The door is open."])[0]
+    assert row["sentence"] == plain[0] == "The door is open."
+    assert row["with_not"] == pytest.approx(score(door, negated) / own)
+    assert row["with_now"] == pytest.approx(score(door, harmless) / own)
+    assert row["unrelated"] == pytest.approx(np.mean(others) / own)
+    assert len(others) == 19
 
 
 def test_every_not_between_spaces_counts_as_often_as_it_comes() -> None:
@@ -277,7 +293,7 @@ def test_languages_are_compared_alone_and_mixed(encoder: whyalike.Encoder, tmp_p
         setting: {(row["first"], row["second"]): row["positive_share"] for row in table.rows(named=True)}
         for setting, table in tables.items()
     }
-    for row in section.tables["positive relevance, german–german to english–german"]:
+    for row in section.tables["what raises scores, german–german to english–german"]:
         classes = row["first"], row["second"]
         alone, mixed = (shares[setting].get(classes, 0.0) for setting in ("german–german", "english–german"))
         assert (row["alone"], row["mixed"], row["change"]) == pytest.approx((alone, mixed, mixed - alone))
@@ -319,7 +335,12 @@ def test_words_of_a_prompt_do_not_meet_themselves(tmp_path: Path) -> None:
 def test_a_report_in_another_language_has_no_english_negation(encoder: whyalike.Encoder, tmp_path: Path) -> None:
     pairs = [("Die Not ist not groß.", "Die Not ist groß."), *PAIRS]
     study = Corpus(pairs, {"tiny": encoder}, tmp_path, tagger("german"), progress=False)
-    assert {"negation", "adjectives"}.isdisjoint(section.name for section in report(study))
+    made = report(study)
+    assert {"negation", "adjectives"}.isdisjoint(section.name for section in made.sections)
+    assert [reason for reason in made.missing if "English" in reason] == [
+        "Negation was not tested: its test sentences are English, and the corpus was tagged in another language.",
+        "Opposites were not tested: the test sentences are English, and the corpus was tagged in another language.",
+    ]
     assert reads_english(tagger("english"))
     assert not reads_english(NamedTagger("de_core_news_sm", tagger("english")))
 
@@ -329,25 +350,27 @@ def test_a_report_on_integrated_jacobians_says_their_error_and_their_references(
 ) -> None:
     method = whyalike.IntegratedJacobians(layer=2, steps=1)
     study = Corpus(PAIRS, {"tiny": encoder}, tmp_path, tagger("english"), LABELS, method, progress=False)
-    sections = {section.name: section for section in report(study)}
-    assert any("integration errs by" in sentence for sentence in sections["at_a_glance"].says)
-    assert "references" in sections
+    made = report(study)
+    (parts,) = [each for each in (*made.headlines, *made.others) if each.topic == "parts"]
+    assert "The method's numerical error is at most" in parts.sentence
+    assert "references" in {section.name for section in made.sections}
     assert study.description == "integrated_jacobians at layer 2 · steps 1"
-    assert "integrated_jacobians at layer 2 · steps 1" in to_report(list(sections.values()), study, "our own")
+    assert "integrated_jacobians at layer 2 · steps 1" in to_report(made, data="our own", card="")
 
 
 def test_a_report_is_one_page_that_escapes_its_texts(encoder: whyalike.Encoder, tmp_path: Path) -> None:
     pairs = [*PAIRS, ("<script>alert(1)</script> the dog", "the dog")]
     study = Corpus(pairs, {"tiny": encoder}, tmp_path, tagger("english"), [*LABELS, 0.0], progress=False)
-    page = to_report(report(study), study, "our own")
+    page = to_report(report(study), data="<i>our own</i>", card="<u>card</u>")
     for title in (
-        "At a glance",
+        "Five findings",
         "Parts of speech",
         "Syntactic roles",
         "Negation",
-        "Largest disagreements with human scores",
+        "Largest disagreements with people",
     ):
-        assert title in page
+        assert f">{title}</h2>" in page
+    assert not re.search("<[iu]>", page)
     assert "<script>alert" not in page
     own = re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)  # without the bundle that draws
     assert not re.search(r"""(src|href)=["']?(http|//)|url\(|@import""", own)
@@ -362,11 +385,13 @@ def test_the_commands_analyse_a_file(tmp_path: Path) -> None:
     )
     common = ["--data", str(path), "--scores", "0:5", "--out", str(tmp_path / "out")]
     ran = CliRunner().invoke(app, ["analyze", "parts-of-speech", *common], catch_exceptions=False)
-    assert "NOUN–NOUN" in ran.stdout
+    assert "most of what raises the scores comes from" in ran.stdout
     assert (tmp_path / "out" / "parts_of_speech.html").is_file()
     ran = CliRunner().invoke(app, ["report", *common], catch_exceptions=False)
-    assert "matches" in ran.stdout
+    assert "hardly reads negation" in ran.stdout
     assert (tmp_path / "out" / "report.html").is_file()
+    card = (tmp_path / "out" / "model-card.md").read_text(encoding="utf-8")
+    assert f"whyalike report --data {path} --out report --scores 0:5" in card
 
 
 @pytest.mark.parametrize(
@@ -402,6 +427,12 @@ def test_every_analysis_is_listed_and_has_its_file() -> None:
         "report",
         "section",
         "corpus",
+        "profile",
+        "model_findings",
+        "kinds",
+        "composition",
+        "failures",
+        "negated_sentences",
         "__init__",
     }
     assert {path.stem for path in Path(module.__file__).parent.glob("*.py")} == {*ANALYSES, *shared}
@@ -414,12 +445,12 @@ def test_roles_need_a_parser_on_both_sides(encoder: whyalike.Encoder, tmp_path: 
     mixed = Corpus(PAIRS, {"tiny": encoder}, tmp_path, both, LABELS, progress=False)
     with pytest.raises(BadInput, match="gives no relations"):
         roles(mixed)
-    assert "roles" not in {section.name for section in report(mixed)}
+    assert "roles" not in {section.name for section in report(mixed).sections}
 
 
 def test_one_pair_without_a_label_still_has_a_report(encoder: whyalike.Encoder, tmp_path: Path) -> None:
     alone = Corpus([PAIRS[0]], {"org/tiny": encoder}, tmp_path, tagger("english"), progress=False)
-    page = to_report(report(alone), alone, "one pair")
+    page = to_report(report(alone), data="one pair", card="")
     assert "nan" not in re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL).lower()
     saved = save(parts_of_speech(alone), tmp_path / "out", "one")
     assert all(path.parent == tmp_path / "out" for path in saved.written)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from whyalike.analysis.corpus import Corpus
-from whyalike.analysis.section import Row, Section
+from whyalike.analysis.section import Column, Row, Section, View
 from whyalike.api import explain_pairs
 from whyalike.colours import NEGATIVE, POSITIVE, rgb
 from whyalike.encoders.encoder import Encoder
@@ -92,12 +92,14 @@ def _rows(corpus: Corpus, encoder: Encoder, templates: Sequence[str]) -> list[Ro
     ]
 
 
+def attributions_of(corpus: Corpus, encoder: Encoder) -> list[Row]:
+    """A model's rows, kept in the folder of the corpus."""
+    return corpus.compute_rows("adjectives", encoder, [TEMPLATE], partial(_rows, corpus, encoder))
+
+
 def adjectives(corpus: Corpus) -> Section:
     """Needs no pairs: the sentences are made from the triplets."""
-    found = {
-        name: corpus.compute_rows("adjectives", encoder, [TEMPLATE], partial(_rows, corpus, encoder))
-        for name, encoder in corpus.encoders.items()
-    }
+    found = {name: attributions_of(corpus, encoder) for name, encoder in corpus.encoders.items()}
     says = []
     for name, rows in found.items():
         values = {
@@ -105,8 +107,10 @@ def adjectives(corpus: Corpus) -> Section:
         }
         lower = float(np.mean(values["opposite"] < values["synonym"]))
         says.append(
-            f"{name}: synonyms have {values['synonym'].mean():+.3f} on average, opposites {values['opposite'].mean():+.3f}; "
-            f"opposites are lower in {lower:.0%} of the triplets, and below zero in {np.mean(values['opposite'] < 0):.0%}."
+            f"{name}: two synonyms add {values['synonym'].mean():+.3f} to the score on average, two opposites "
+            f"{values['opposite'].mean():+.3f}; opposites add less in {lower:.0%} of {len(values['synonym'])} "
+            "cases, and lower "
+            f"the score in {np.mean(values['opposite'] < 0):.0%}."
         )
     return Section(
         "adjectives",
@@ -114,6 +118,21 @@ def adjectives(corpus: Corpus) -> Section:
         tuple(says),
         dict(found),
         lambda altair: {str(number): _chart(altair, rows, name) for number, (name, rows) in enumerate(found.items())},
+        explained="“This house is old.” is compared with itself, once with a synonym (“elderly”) and once with "
+        "an opposite "
+        "(“young”) in the place of “old”. All else is the same, so the difference is the model's own view of the "
+        "two words.",
+        views=(
+            View(
+                "Adjectives in one sentence",
+                (Column("anchor", "word"), Column("other", "instead"), Column("kind", "which is")),
+                (
+                    Column("score", "score", "number", "of the two sentences"),
+                    Column("value", "added by the two words", "signed", "the word pair's part of the score"),
+                ),
+                found,
+            ),
+        ),
     )
 
 
@@ -122,7 +141,7 @@ def _chart(altair: Any, rows: list[Row], name: str) -> Any:
         altair.Chart(altair.Data(values=[dict(row) for row in rows]))
         .mark_bar(opacity=0.55, binSpacing=0)
         .encode(
-            x=altair.X("value:Q", bin=altair.Bin(maxbins=24), title="attribution of the two adjectives"),
+            x=altair.X("value:Q", bin=altair.Bin(maxbins=24), title="added to the score by the two adjectives"),
             y=altair.Y("count()", stack=None, title="pairs"),
             color=altair.Color(
                 "kind:N",
@@ -130,5 +149,10 @@ def _chart(altair: Any, rows: list[Row], name: str) -> Any:
                 title=None,
             ),
         )
-        .properties(width=360, height=220, title=name)
+        .properties(
+            width=360,
+            height=200,
+            title=name,
+            description=f"{name}: what two synonyms and what two opposites add to the score of the same sentence.",
+        )
     )

@@ -54,15 +54,19 @@ class Corpus:
         )
 
     @property
+    def taggers(self) -> tuple[Tagger, ...]:
+        """The tagger of both sides, or one of each."""
+        return self.tagger if isinstance(self.tagger, tuple) else (self.tagger,)
+
+    @property
     def request(self) -> dict[str, Any]:
         """What tells a run over this corpus from another."""
         spec = parse_method(self.method, self.layer)
         first = next(iter(self.encoders.values()))
-        taggers = self.tagger if isinstance(self.tagger, tuple) else (self.tagger,)
         return {
             "models": {name: asdict(encoder.record) for name, encoder in self.encoders.items()},
             "method": [spec.view, asdict(spec.method.record(first))],
-            "taggers": [name_of(each) for each in taggers],
+            "taggers": [name_of(each) for each in self.taggers],
             "pairs": len(self.pairs),
             "data": digest([list(map(list, self.pairs)), None if self.labels is None else list(self.labels)]),
         }

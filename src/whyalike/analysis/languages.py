@@ -23,6 +23,7 @@ from whyalike.methods.spec import MethodSpec
 from whyalike.statistics import rank_correlation
 
 CHANGES = 10
+TURNS = {"positive": "what raises scores", "negative": "what lowers scores"}
 Pairs = Sequence[tuple[str, str]]
 
 
@@ -118,7 +119,7 @@ def changes(corpus: BilingualCorpus) -> dict[str, list[Row]]:
         )
         for sign in ("positive", "negative"):
             gap = (pl.col(f"{sign}_mixed") - pl.col(sign)).alias("change")
-            rows[f"{sign} relevance, {setting} to {mixed}"] = (
+            rows[f"{TURNS[sign]}, {setting} to {mixed}"] = (
                 joined.select("first", "second", alone=sign, mixed=f"{sign}_mixed", change=gap)
                 .sort([pl.col("change").abs(), "first", "second"], descending=[True, False, False])
                 .head(CHANGES)
@@ -141,14 +142,14 @@ def languages(corpus: BilingualCorpus, *, example: int | None = None) -> Section
         for setting, pairs in corpus.settings.items()
     }
     says = [
-        "Rank correlation with people: "
+        "Rank correlation with human scores (1: the same order): "
         + ", ".join(f"{row['setting']} ({row['model']}) {row['spearman']:.3f}" for row in known)
         + "."
     ]
     for name, rows in changed.items():
-        if rows and name.startswith("positive"):
+        if rows and name.startswith(TURNS["positive"]):
             says.append(
-                f"{name}: most change in "
+                f"{name}: these parts of speech change most: "
                 + ", ".join(f"{r['first']}–{r['second']} {r['change']:+.2f}" for r in rows[:4])
                 + "."
             )
@@ -162,6 +163,10 @@ def languages(corpus: BilingualCorpus, *, example: int | None = None) -> Section
             **{f"change-{n}": _changes(altair, name, rows) for n, (name, rows) in enumerate(changed.items())},
         },
         pictures,
+        explained="The same pairs are read in one language, in the other, and mixed: the left text in one, the "
+        "right in the other. "
+        "Compared are agreement with people, and which parts of speech raise or lower scores, as a share of the "
+        "largest.",
     )
 
 
@@ -175,7 +180,7 @@ def _bars(altair: Any, rows: Sequence[Row]) -> Any:
             y=altair.Y("spearman:Q", title="rank correlation with people"),
             color=altair.Color("model:N", title=None),
         )
-        .properties(width=300, height=220)
+        .properties(width=300, height=220, description="Rank correlation with human scores, by language.")
     )
 
 
@@ -194,5 +199,10 @@ def _changes(altair: Any, title: str, rows: Sequence[Row]) -> Any:
             x=altair.X("relevance:Q", title="share of the largest"),
             color=altair.Color("setting:N", title=None),
         )
-        .properties(width=300, height=max(120, 28 * len(rows)), title=title)
+        .properties(
+            width=300,
+            height=max(120, 28 * len(rows)),
+            title=title,
+            description=f"{title}: the parts of speech that change most, alone and mixed.",
+        )
     )

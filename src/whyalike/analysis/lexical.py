@@ -8,7 +8,7 @@ from typing import Any
 from whyalike.analysis.corpus import Corpus
 from whyalike.analysis.frames import exact_sum, pl
 from whyalike.analysis.interactions import PROMPT, Interactions
-from whyalike.analysis.section import Row, Section
+from whyalike.analysis.section import Column, Row, Section, View, model_colour
 from whyalike.errors import BadInput
 from whyalike.statistics import rank_correlation
 
@@ -60,13 +60,19 @@ def lexical(corpus: Corpus, least: int = LEAST) -> Section:
     for name, frame in found.items():
         if frame.is_empty():
             says.append(
-                f"{name}: no word is matched with itself {least} times in these pairs. Give more pairs, or a smaller least."
+                f"{name}: no word stands in both texts of a pair {least} times or more. Give more pairs, or a "
+                "smaller least."
             )
             continue
         few = min(5, len(frame) // 2)
-        most, fewest = (", ".join(part["word"].to_list()) or "none" for part in (frame.head(few), frame.tail(few)))
+        most, fewest = (
+            ", ".join(f"“{word}”" for word in part["word"].to_list()) or "none"
+            for part in (frame.head(few), frame.tail(few))
+        )
         says.append(
-            f"{name}: {len(frame)} words occur at least {least} times. Highest mean attribution: {most}; lowest: {fewest}."
+            f"{name}: {len(frame)} words stand in both texts of a pair at least {least} times. These add most to "
+            "the score: "
+            f"{most}; these least: {fewest}."
         )
         shown[name] = frame.rows(named=True)
     names = [name for name, frame in found.items() if not frame.is_empty()]
@@ -74,7 +80,10 @@ def lexical(corpus: Corpus, least: int = LEAST) -> Section:
         both = _joined(found, names[0], other)
         if len(both) > 2:
             ranks = rank_correlation(both["mean"], both["mean_other"])
-            says.append(f"{names[0]} and {other} rank {len(both)} words with a correlation of {ranks:.2f}.")
+            says.append(
+                f"{names[0]} and {other} put the {len(both)} words they share in similar order to this degree: rank "
+                f"correlation {ranks:.2f} (1: the same order)."
+            )
             shown[f"{names[0]} beside {other}"] = both.rows(named=True)
     return Section(
         "lexical",
@@ -85,6 +94,25 @@ def lexical(corpus: Corpus, least: int = LEAST) -> Section:
             **{f"ranks-{number}": _ranks(altair, found, names[0], other) for number, other in enumerate(names[1:], 1)},
             **{f"{number}": _densities(altair, tables[name], found[name], name) for number, name in enumerate(names)},
         },
+        explained="Where both texts of a pair have the same word, the pair of the word with itself has a part in "
+        "the score. "
+        "Words with a large part decide; words with a small one hardly count, even where both texts have them. "
+        "Special tokens "
+        "such as [CLS] and [SEP] are listed too.",
+        views=(
+            View(
+                f"Words that stand in both texts at least {least} times",
+                (Column("word", "word"),),
+                (
+                    Column("mean", "adds on average", "signed", "mean part of the score"),
+                    Column("deviation", "deviation", "number", "how much that varies from pair to pair"),
+                    Column("count", "times", "count"),
+                ),
+                {name: frame.rows(named=True) for name, frame in found.items() if not frame.is_empty()},
+            ),
+        )
+        if names
+        else (),
     )
 
 
@@ -109,14 +137,18 @@ def _ranks(altair: Any, found: Mapping[str, pl.DataFrame], one: str, other: str)
         for name, rank in ((one, "rank"), (other, "rank_other"))
     ]
     words = altair.Chart(altair.Data(values=points)).encode(
-        x=altair.X("rank:Q", title="rank by the mean attribution"),
+        x=altair.X("rank:Q", title="rank, 1 adds most"),
         y=altair.Y("word:N", sort=_by_place(altair), title=None),
     )
     lines = words.mark_line(color="#bbb").encode(detail="word:N")
     dots = words.mark_point(filled=True, size=60, opacity=1).encode(
-        color=altair.Color("model:N", sort=[one, other], title=None), tooltip=["word:N", "model:N", "rank:Q"]
+        color=model_colour(altair, list(found)), tooltip=["word:N", "model:N", "rank:Q"]
     )
-    return (lines + dots).properties(width=420, title=f"the top {RANKED} of either model")
+    return (lines + dots).properties(
+        width=420,
+        title=f"the top {RANKED} words of either model",
+        description=f"Ranks of the words that add most to the score, with {one} and with {other}.",
+    )
 
 
 def _densities(altair: Any, table: Interactions, frame: pl.DataFrame, name: str) -> Any:
@@ -127,7 +159,7 @@ def _densities(altair: Any, table: Interactions, frame: pl.DataFrame, name: str)
     values = [{**row, "place": top.index(row["word"])} for row in found]
     known = [float(row["value"]) for row in values]
     extent = [min(0.0, *known), max(known)]
-    axis = altair.X("value:Q", title="attribution to the word with itself")
+    axis = altair.X("value:Q", title="added by the word paired with itself")
     return (
         altair.Chart(altair.Data(values=values), width=420, height=18)
         .transform_density("value", groupby=["word", "place"], as_=["value", "density"], extent=extent)
@@ -141,4 +173,5 @@ def _densities(altair: Any, table: Interactions, frame: pl.DataFrame, name: str)
             title=f"{name}: the {len(top)} words with the largest mean",
         )
         .resolve_scale(y="independent")
+        .properties(description=f"{name}: how the part of each word, paired with itself, varies from pair to pair.")
     )

@@ -8,7 +8,7 @@ from typing import Any
 from whyalike.analysis.corpus import Corpus
 from whyalike.analysis.frames import exact_sum, in_no_order, pl
 from whyalike.analysis.interactions import Interactions
-from whyalike.analysis.section import Row, Section
+from whyalike.analysis.section import Column, Row, Section, View, model_colour
 from whyalike.statistics import rank_correlation
 
 LEVELS = 5
@@ -65,22 +65,62 @@ def models(corpus: Corpus) -> Section:
         known = table.pairs.filter(pl.col("label").is_not_null()).select("score", "label").collect()
         ranks = rank_correlation(known["score"], known["label"])
         if not math.isnan(ranks):
-            says.append(f"{name}: rank correlation with people {ranks:.3f}.")
+            says.append(f"{name}: rank correlation with human scores {ranks:.3f} (1: the same order).")
         if name in errors and not errors[name].is_empty():
             worst = errors[name].sort("error", descending=True).row(0, named=True)
             way = "too high" if worst["too_high"] > 0 else "too low"
             says.append(
-                f"{name} errs most at human similarity {worst['level']}, "
-                f"where it is {way} by {abs(worst['too_high']):.2f} on average."
+                f"{name} is farthest off on pairs that people score {worst['level']}, where its score is "
+                f"{abs(worst['too_high']):.2f} {way} on average."
             )
             shown[f"{name}: error by level"] = errors[name].rows(named=True)
         for quarter in ("highest", "lowest") if len(corpus.pairs) >= 4 else ():
             found = strongest(table, quarter)
-            listed = ", ".join(f"{row['first']}–{row['second']}" for row in found.rows(named=True))
+            listed = "; ".join(f"“{row['first']}” with “{row['second']}”" for row in found.rows(named=True))
             much = "most" if quarter == "highest" else "least"
-            says.append(f"{name}: in the quarter it finds {much} alike, the strongest are {listed}.")
+            says.append(
+                f"{name}: in the quarter of pairs it finds {much} alike, the strongest word pairs are {listed}."
+            )
             shown[f"{name}: {quarter} quarter"] = found.rows(named=True)
-    return Section("models", "Models beside each other", tuple(says), shown, lambda altair: _charts(altair, errors))
+    return Section(
+        "models",
+        "Agreement with people, and what drives scores" if corpus.labels else "What drives scores",
+        tuple(says),
+        shown,
+        lambda altair: _charts(altair, errors),
+        explained="Human scores are brought to 0…1, and pairs are grouped by them. The error is the squared "
+        "difference of the "
+        "model's score and the human score, so it depends on the model's scale as well as on its judgement; the rank "
+        "correlation does not."
+        if any(not frame.is_empty() for frame in errors.values())
+        else "",
+        views=_views(tables, errors, shown),
+    )
+
+
+def _views(
+    tables: dict[str, Interactions], errors: dict[str, pl.DataFrame], shown: dict[str, list[Row]]
+) -> tuple[View, ...]:
+    by_level = View(
+        "Error by human score",
+        (Column("level", "people score"),),
+        (
+            Column("error", "mean squared error", "number"),
+            Column("too_high", "too high by", "signed", "mean of the model's score minus the human score"),
+            Column("pairs", "pairs", "count"),
+        ),
+        {name: frame.rows(named=True) for name, frame in errors.items() if not frame.is_empty()},
+    )
+    quarters = [
+        View(
+            f"Strongest word pairs in the quarter of pairs with the {quarter} scores",
+            (Column("first", "word"), Column("second", "with")),
+            (Column("value", "adds at most", "signed"), Column("seen", "times", "count")),
+            {name: shown[key] for name in tables if (key := f"{name}: {quarter} quarter") in shown},
+        )
+        for quarter in ("highest", "lowest")
+    ]
+    return tuple(view for view in (by_level, *quarters) if view.rows)
 
 
 def _charts(altair: Any, errors: dict[str, pl.DataFrame]) -> dict[str, Any]:
@@ -91,10 +131,12 @@ def _charts(altair: Any, errors: dict[str, pl.DataFrame]) -> dict[str, Any]:
         "errors": altair.Chart(altair.Data(values=rows))
         .mark_line(point=True)
         .encode(
-            x=altair.X("level:O", title="human similarity", axis=altair.Axis(labelAngle=0)),
+            x=altair.X("level:O", title="human score", axis=altair.Axis(labelAngle=0)),
             y=altair.Y("error:Q", title="mean squared error"),
-            color=altair.Color("model:N", sort=list(errors), title=None),
+            color=model_colour(altair, list(errors)),
             tooltip=["model:N", "level:O", "error:Q", "too_high:Q", "pairs:Q"],
         )
-        .properties(width=420, height=260)
+        .properties(
+            width=420, height=240, description="Mean squared difference between score and human score, by human score."
+        )
     }

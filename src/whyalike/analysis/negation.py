@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,52 +10,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from whyalike.analysis.corpus import Corpus
-from whyalike.analysis.section import Row, Section
+from whyalike.analysis.negated_sentences import OTHERS, PROBES, SENTENCES, Negated
+from whyalike.analysis.section import Column, Row, Section, View, model_colour
 from whyalike.api import explain_pairs
 from whyalike.data.tables import find_data_file
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput, unknown
+from whyalike.language.words import reads_english
 from whyalike.methods import Method
 from whyalike.methods.spec import MethodSpec
 from whyalike.storage.reading import Fields, is_file, parse_json, read_text
 
-NOT = re.compile(r"(?<![\w'’-])not(?![\w'’-])\s*", re.IGNORECASE)
-NO_NEGATION = re.compile(r"\bor not\b|\bnot only\b", re.IGNORECASE)  # *whether or not*, *not only … but also*
-OTHERS = ("no", "never", "nothing", "nobody", "none", "neither", "nor", "without", "cannot")
-OTHER_NEGATION = re.compile(rf"n['’]t\b|\b({'|'.join(OTHERS)})\b", re.IGNORECASE)
 RELATIVE = 0.9  # the share of sentences below which the relative size is stated
 CHOICES = "semantoneg/SemAntoNeg_v1.0.json"
-
-
-class Negated(NamedTuple):
-    """A sentence with *not*, the same without it, and where the word stands."""
-
-    text: str
-    without: str
-    start: int
-    end: int
-
-
-def simple_negations(texts: Sequence[str]) -> list[Negated]:
-    """The sentences whose only negation is one *not* that stands alone, with that word taken out."""
-    found = []
-    for text in dict.fromkeys(texts):
-        matches = list(NOT.finditer(text))
-        if len(matches) == 1 and not OTHER_NEGATION.search(text) and not NO_NEGATION.search(text):
-            (match,) = matches
-            without = (text[: match.start()] + text[match.end() :]).strip()
-            if without and match.end() < len(text):
-                found.append(Negated(text, without, match.start(), match.start() + 3))
-    return found
-
-
-def every_negation(texts: Sequence[str]) -> list[Negated]:
-    """All sentences with a *not* between spaces, whatever else they deny, as often as they come: the paper's 87 of STSb."""
-    places = [(text, text.find(" not ")) for text in texts]
-    return [Negated(text, text[:at] + text[at + 4 :], at + 1, at + 4) for text, at in places if at >= 0]
-
-
-SENTENCES = {"simple": simple_negations, "every": every_negation}
 
 
 def attributions_to_not(
@@ -90,6 +56,28 @@ def attributions_to_not(
                 "value": value,
                 "relative": abs(value) / abs(e.score or 1.0),
                 "of_attributions": abs(value) / abs(whole or 1.0),
+            }
+        )
+    return rows
+
+
+def probe(encoder: Encoder) -> list[Row]:
+    """Each of 20 sentences against itself with *not*, against itself with *now*, and, on average, against the 19 others.
+
+    Scores are divided by the sentence's score with itself, so that a dot product can be read like a cosine.
+    """
+    plain, negated, harmless = (encoder.embed([text.format(word) for text in PROBES]) for word in ("", "not ", "now "))
+    score = encoder.record.score
+    rows = []
+    for number, text in enumerate(PROBES):
+        own = score(plain[number], plain[number])
+        others = [score(plain[number], other) for at, other in enumerate(plain) if at != number]
+        rows.append(
+            {
+                "sentence": text.format(""),
+                "with_not": score(plain[number], negated[number]) / own,
+                "with_now": score(plain[number], harmless[number]) / own,
+                "unrelated": float(np.mean(others)) / own,
             }
         )
     return rows
@@ -136,6 +124,15 @@ def choose(choices: Sequence[Choice], encoder: Encoder) -> list[int]:
     ]
 
 
+def picks_of(corpus: Corpus, encoder: Encoder, choices: Sequence[Choice]) -> list[int]:
+    """A model's choices, kept in the folder of the corpus."""
+
+    def compute(some: Sequence[Choice]) -> list[Row]:
+        return [{"pick": pick} for pick in choose(some, encoder)]
+
+    return [int(row["pick"]) for row in corpus.compute_rows("choices", encoder, choices, compute)]
+
+
 def what_misled(
     wrong: Sequence[tuple[str, str]],
     encoder: Encoder,
@@ -173,88 +170,188 @@ def _negates(label: str) -> bool:
 def negation(
     corpus: Corpus, *, choices: Sequence[Choice] = (), explained: int = 100, sentences: str = "simple"
 ) -> Section:
-    """``choices`` are SemAntoNeg's, or alike; of those chosen wrongly, the first ``explained`` are explained. ``sentences``
-    are those with a ``simple`` *not*, each once, or ``every`` one with the word.
-    """
+    """What *not* does: to 20 sentences of ours, to those of the corpus that have it, and, with ``choices``, to a choice."""
     if sentences not in SENTENCES:
         raise unknown("choice of sentences", sentences, SENTENCES)
     found = SENTENCES[sentences]([text for pair in corpus.pairs for text in pair])
-    if not found and not choices:
-        raise BadInput("No text of these pairs has a *not* of its own. Give a corpus that has some.")
+    english = all(reads_english(each) for each in corpus.taggers)
+    if not (found or choices or english):
+        raise BadInput('No text of these pairs has a "not" of its own. Give a corpus that has some.')
     says: list[str] = []
     tables: dict[str, list[Row]] = {}
     values: dict[str, list[Row]] = {}
+    probes: dict[str, list[Row]] = {}
+    wrongs: dict[str, list[Row]] = {}
     for name, encoder in corpus.encoders.items():
-        rows = corpus.compute_rows(
-            "negation",
-            encoder,
-            found,
-            partial(
-                attributions_to_not,
-                encoder=encoder,
-                method=corpus.method,
-                layer=corpus.layer,
-                progress=corpus.progress,
-            ),
-        )
-        if rows:
+        if english:
+            probes[name] = tables[f"{name}: test sentences"] = probe(encoder)
+            says.append(_said_of_probe(name, probes[name]))
+        if rows := _rows_of_not(corpus, encoder, found):
             values[name] = tables[f"{name}: not"] = rows
             says.append(_said(name, rows))
         if choices:
-            picked = choose(choices, encoder)
-            wrong = [
-                (choice.text, choice.others[pick])
-                for choice, pick in zip(choices, picked, strict=True)
-                if pick != choice.right
-            ]
+            wrong = _wrong(corpus, encoder, choices)
             says.append(
-                f"{name} chooses the right paraphrase in {1 - len(wrong) / len(choices):.1%} of {len(choices)} cases."
+                f"{name} chooses the right paraphrase of a negated sentence in {1 - len(wrong) / len(choices):.1%} of "
+                f"{len(choices):,} cases."
             )
-            misled = corpus.compute_rows(
-                "wrong-paraphrases",
-                encoder,
-                wrong[:explained],
-                partial(
-                    what_misled, encoder=encoder, method=corpus.method, layer=corpus.layer, progress=corpus.progress
-                ),
-            )
-            if misled:
-                added, whole = (float(np.mean([row[part] for row in misled])) for part in ("negation", "matrix"))
-                says.append(
-                    f"{name}: in {len(misled)} of its {len(wrong)} wrong choices, explained, pairs with a negation word add "
-                    f"{added:+.3f} to the score on average, all pairs {whole:+.3f}."
-                )
-                tables[f"{name}: wrong paraphrases"] = misled
+            if misled := _misled(corpus, encoder, wrong[:explained]):
+                says.append(_said_of_wrong(name, misled, len(wrong)))
+                wrongs[name] = tables[f"{name}: wrong paraphrases"] = misled
     return Section(
         "negation",
         "Negation",
         tuple(says),
         tables,
-        lambda altair: {"cumulative": _chart(altair, values)} if values else {},
+        lambda altair: _charts(altair, probes, values),
+        explained="A model that reads negation scores “The door is not open” and “The door is open” clearly "
+        "lower than two "
+        "sentences that mean the same. Scores are given as a share of a sentence's score with itself. “now” "
+        "stands in the "
+        "same place as “not” and changes little: what it costs is the price of any added word.",
+        views=_views(probes, values, wrongs),
+    )
+
+
+def _rows_of_not(corpus: Corpus, encoder: Encoder, found: Sequence[Negated]) -> list[Row]:
+    compute = partial(
+        attributions_to_not, encoder=encoder, method=corpus.method, layer=corpus.layer, progress=corpus.progress
+    )
+    return corpus.compute_rows("negation", encoder, found, compute)
+
+
+def _wrong(corpus: Corpus, encoder: Encoder, choices: Sequence[Choice]) -> list[tuple[str, str]]:
+    """Sentences with the paraphrase the model chose, where it is not the right one."""
+    picked = picks_of(corpus, encoder, choices)
+    return [
+        (choice.text, choice.others[pick]) for choice, pick in zip(choices, picked, strict=True) if pick != choice.right
+    ]
+
+
+def _misled(corpus: Corpus, encoder: Encoder, wrong: Sequence[tuple[str, str]]) -> list[Row]:
+    compute = partial(what_misled, encoder=encoder, method=corpus.method, layer=corpus.layer, progress=corpus.progress)
+    return corpus.compute_rows("wrong-paraphrases", encoder, wrong, compute)
+
+
+def _said_of_probe(name: str, rows: Sequence[Row]) -> str:
+    negated, harmless, others = (
+        float(np.mean([row[column] for row in rows])) for column in ("with_not", "with_now", "unrelated")
+    )
+    return (
+        f"{name}: {len(rows)} short sentences score {negated:.2f} with themselves and an added “not”, "
+        f"{harmless:.2f} with an "
+        f"added “now”, {others:.2f} with each other."
     )
 
 
 def _said(name: str, rows: Sequence[Row]) -> str:
+    score = float(np.mean([row["score"] for row in rows]))
     negative = float(np.mean([row["value"] < 0 for row in rows]))
-    score, whole = (float(np.quantile([row[of] for row in rows], RELATIVE)) for of in ("relative", "of_attributions"))
+    relative, whole = (
+        float(np.quantile([row[of] for row in rows], RELATIVE)) for of in ("relative", "of_attributions")
+    )
     return (
-        f'{name}: {len(rows)} sentences were compared with themselves without "not". The attribution of "not" is negative in '
-        f"{negative:.0%}; in {RELATIVE:.0%} of them it is below {score:.0%} of the score and {whole:.0%} of all attributions."
+        f"{name}: the corpus has {len(rows)} sentences with “not” to compare with themselves without it; they "
+        f"score {score:.2f} "
+        f"on average. The word lowers the score in {negative:.0%} of them; in {RELATIVE:.0%} what it adds or "
+        "takes away is "
+        f"below {relative:.0%} of the score and {whole:.0%} of the sum of all word pairs."
     )
 
 
-def _chart(altair: Any, values: dict[str, list[Row]]) -> Any:
+def _said_of_wrong(name: str, misled: Sequence[Row], wrong: int) -> str:
+    added, whole = (float(np.mean([row[part] for row in misled])) for part in ("negation", "matrix"))
+    return (
+        f"{name}: in {len(misled):,} of {wrong:,} wrong choices, explained, word pairs with a negation word add "
+        f"{added:+.3f} to "
+        f"the score on average, all word pairs together {whole:+.3f}."
+    )
+
+
+def _views(
+    probes: Mapping[str, Sequence[Row]], values: Mapping[str, Sequence[Row]], wrongs: Mapping[str, Sequence[Row]]
+) -> tuple[View, ...]:
+    return tuple(
+        view
+        for view in (
+            View(
+                "Test sentences",
+                (Column("sentence", "sentence"),),
+                (
+                    Column("with_not", "with “not”", "number", "score with the same sentence, “not” added"),
+                    Column("with_now", "with “now”", "number", "score with the same sentence, “now” added"),
+                    Column("unrelated", "with the others", "number", "mean score with the other sentences"),
+                ),
+                probes,
+            ),
+            View(
+                "Sentences of the corpus with “not”",
+                (Column("text", "sentence"),),
+                (
+                    Column("score", "score", "number", "of the sentence with itself without “not”"),
+                    Column("value", "added by “not”", "signed", "sum of the word pairs of “not”"),
+                ),
+                values,
+            ),
+            View(
+                "Wrong paraphrases",
+                (Column("left", "sentence"), Column("right", "chosen paraphrase")),
+                (
+                    Column("score", "score", "number"),
+                    Column("negation", "added by negation words", "signed", "sum of word pairs with a negation word"),
+                ),
+                wrongs,
+            ),
+        )
+        if any(view.rows.values())
+    )
+
+
+def _charts(altair: Any, probes: Mapping[str, Sequence[Row]], values: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
+    charts = {"test-sentences": _chart_of_probes(altair, probes)} if probes else {}
+    return charts | ({"cumulative": _chart(altair, values)} if values else {})
+
+
+def _chart_of_probes(altair: Any, probes: Mapping[str, Sequence[Row]]) -> Any:
+    kinds = {"with_not": "with “not” added", "with_now": "with “now” added", "unrelated": "with unrelated ones"}
+    rows = [
+        {"model": name, "compared": label, "score": row[column]}
+        for name, each in probes.items()
+        for row in each
+        for column, label in kinds.items()
+    ]
+    base = altair.Chart(altair.Data(values=rows)).encode(
+        y=altair.Y("compared:N", sort=list(kinds.values()), title=None, axis=altair.Axis(labelLimit=220)),
+        yOffset=altair.YOffset("model:N", sort=list(probes)),
+        color=model_colour(altair, list(probes)),
+    )
+    points = base.mark_tick(opacity=0.45, thickness=2, size=14).encode(x=altair.X("score:Q", title="score"))
+    means = base.mark_point(filled=True, size=110, opacity=1).encode(
+        x="mean(score):Q", tooltip=["model:N", "compared:N", altair.Tooltip("mean(score):Q", format=".2f")]
+    )
+    return (points + means).properties(
+        width=400,
+        height=66 * max(1, len(probes)),
+        description="Scores of 20 sentences with themselves, one word added, and with each other; the dots are the means.",
+    )
+
+
+def _chart(altair: Any, values: Mapping[str, Sequence[Row]]) -> Any:
     points = []
     for name, rows in values.items():
         ordered = sorted(float(row["value"]) for row in rows)
         points += [{"model": name, "value": value, "share": (n + 1) / len(ordered)} for n, value in enumerate(ordered)]
-    lines = altair.Chart(altair.Data(values=points)).mark_line(interpolate="step-after")
-    zero = altair.Chart(altair.Data(values=[{"zero": 0}])).mark_rule(strokeDash=[4, 3]).encode(x="zero:Q")
+    lines = altair.Chart(altair.Data(values=points)).mark_line(interpolate="step-after", strokeWidth=2.5)
+    zero = altair.Chart(altair.Data(values=[{"zero": 0}])).mark_rule(strokeDash=[4, 3], color="#888").encode(x="zero:Q")
     return (
         lines.encode(
-            x=altair.X("value:Q", title="attribution to not"),
+            x=altair.X("value:Q", title="added to the score by “not”"),
             y=altair.Y("share:Q", axis=altair.Axis(format="%"), title="share of sentences below"),
-            color=altair.Color("model:N", sort=list(values), title=None),
+            color=model_colour(altair, list(values)),
         )
         + zero
-    ).properties(width=420, height=260)
+    ).properties(
+        width=420,
+        height=220,
+        description="What “not” adds to the score of a sentence of the corpus with itself without the word.",
+    )

@@ -9,11 +9,37 @@ import numpy as np
 from whyalike.analysis.corpus import Corpus
 from whyalike.analysis.frames import exact_sum, in_no_order, pl
 from whyalike.analysis.interactions import Interactions
-from whyalike.analysis.section import Section
+from whyalike.analysis.section import Column, Section, View
 from whyalike.colours import NEGATIVE, POSITIVE, rgb
 
 SHOWN = 14  # classes in a chart
 ENOUGH = 20  # word pairs, for a mean to be shown
+
+
+TITLES = {"summed": "in sum", "mean": "on average"}
+TAGS = {  # of Universal Dependencies, in plain words
+    "NOUN": "noun",
+    "PROPN": "proper noun",
+    "VERB": "verb",
+    "AUX": "auxiliary verb",
+    "ADJ": "adjective",
+    "ADV": "adverb",
+    "NUM": "number",
+    "PRON": "pronoun",
+    "DET": "article",
+    "ADP": "preposition",
+    "CCONJ": "conjunction",
+    "SCONJ": "conjunction",
+    "PART": "particle",
+    "PUNCT": "punctuation",
+    "SYM": "symbol",
+    "INTJ": "interjection",
+}
+
+
+def tag_name(tag: str) -> str:
+    """A part of speech in plain words; special tokens and what we have no word for as they are."""
+    return TAGS.get(tag, tag)
 
 
 def by_tags(table: Interactions) -> pl.DataFrame:
@@ -51,23 +77,44 @@ def parts_of_speech(corpus: Corpus) -> Section:
     for name, frame in found.items():
         whole = float(frame["positive"].sum())
         if not whole:
-            says.append(f"{name} gives no two words a positive relevance in these pairs.")
+            says.append(f"{name}: no word pair raises a score in these pairs.")
             continue
         top = frame.head(3).rows(named=True)
-        listed = ", ".join(f"{row['first']}–{row['second']} {row['positive'] / whole:.0%}" for row in top)
-        says.append(f"{name} compares mostly {listed} of all positive relevance.")
+        listed = "; ".join(
+            f"{tag_name(row['first'])} with {tag_name(row['second'])} {row['positive'] / whole:.0%}" for row in top
+        )
+        says.append(f"{name}: most of what raises the scores comes from {listed}.")
         same = float(frame.filter(pl.col("first") == pl.col("second"))["positive"].sum()) / whole
-        says.append(f"{name}: {same:.0%} of its positive relevance is between words of the same class.")
+        says.append(f"{name}: {same:.0%} of what raises the scores comes from two words of the same part of speech.")
     return Section(
         "parts_of_speech",
         "Parts of speech",
         tuple(says),
         {name: frame.rows(named=True) for name, frame in found.items()},
         lambda altair: {
-            f"{number}-{kind}": _chart(altair, frame, f"{name}: {kind} relevance", kind)
+            f"{number}-{kind}": _chart(altair, frame, f"{name}: {TITLES[kind]}", kind)
             for number, (name, frame) in enumerate(found.items())
             for kind in ("summed", "mean")
         },
+        explained="The same in detail, by parts of speech as the tagger writes them (NOUN, VERB, ADP: "
+        "preposition, DET: article …), "
+        "with special tokens as classes of their own. In each tile the upper left triangle is what such word "
+        "pairs add, the "
+        "lower right one what they take away, as a share of the largest. “In sum” favours common classes; “on average” "
+        "shows how much a single pair counts.",
+        views=(
+            View(
+                "Parts of speech",
+                (Column("first", "part of speech"), Column("second", "with")),
+                (
+                    Column("positive", "adds in sum", "signed"),
+                    Column("negative", "takes away in sum", "signed"),
+                    Column("mean", "mean of a pair", "signed"),
+                    Column("count", "pairs", "count"),
+                ),
+                {name: frame.rows(named=True) for name, frame in found.items()},
+            ),
+        ),
     )
 
 
@@ -88,7 +135,7 @@ def _chart(altair: Any, frame: pl.DataFrame, title: str, kind: str) -> Any:
     )
     mirrored = values.rename({"first": "second", "second": "first"}).filter(pl.col("first") != pl.col("second"))
     rows = pl.concat([values, mirrored.select(values.columns)])
-    step = 30
+    step = 24
     layers = []
     for column, shape, colour in (
         ("up", "M-1,-1L1,-1L-1,1Z", POSITIVE),
@@ -101,19 +148,26 @@ def _chart(altair: Any, frame: pl.DataFrame, title: str, kind: str) -> Any:
         ]
         layers.append(
             altair.Chart(altair.Data(values=points))
-            .mark_point(shape=shape, size=(step - 2) ** 2, filled=True, opacity=1)
+            .mark_point(shape=shape, size=(step - 2) ** 2, filled=True)
             .encode(
                 x=altair.X("second:N", sort=classes, title=None, axis=altair.Axis(labelAngle=-45)),
                 y=altair.Y("first:N", sort=classes, title=None),
-                color=altair.Color(
+                color=altair.value(rgb(colour)),
+                opacity=altair.Opacity(  # rather than shades from white: the page may be dark
                     "value:Q",
-                    scale=altair.Scale(
-                        domain=[0, 1 if column == "up" else -1], range=["#ffffff", rgb(colour)], interpolate="rgb"
-                    ),
-                    legend=altair.Legend(title="positive" if column == "up" else "negative", gradientLength=80),
+                    scale=altair.Scale(type="pow", exponent=0.5, domain=[0, 1 if column == "up" else -1], range=[0, 1]),
+                    legend=None,
                 ),
                 tooltip=["first:N", "second:N", altair.Tooltip("value:Q", format="+.3f"), "pairs:Q"],
             )
         )
-    chart = altair.layer(*layers).resolve_scale(color="independent")
-    return chart.properties(width=step * len(classes), height=step * len(classes), title=title)
+    return (
+        altair.layer(*layers)
+        .resolve_scale(opacity="independent")
+        .properties(
+            width=step * len(classes),
+            height=step * len(classes),
+            title=title,
+            description=f"{title}: what pairs of two parts of speech add (orange) and take away (blue).",
+        )
+    )

@@ -74,9 +74,10 @@ def references(corpus: Corpus, *, reference: Reference = "pad", positions: Posit
         terms = [row["term"] for row in rows]
         near, far = float(np.mean(np.abs(alike) <= NEAR)), float(np.mean(np.array(terms) < FAR))
         says.append(
-            f"{name}, {reference} tokens with {positions} positions: {near:.1%} of the similarities to a reference are within "
-            f"±{NEAR}; "
-            f"{far:.1%} of the reference terms are below {FAR}."
+            f"{name}, {reference} tokens with {positions} positions: {near:.1%} of the texts score within ±{NEAR} "
+            "with the "
+            f"other text's neutral input (0 would be neutral); {far:.1%} of the neutral inputs score below {FAR} "
+            "with each other."
         )
         tables[name] = [
             {
@@ -91,7 +92,7 @@ def references(corpus: Corpus, *, reference: Reference = "pad", positions: Posit
         values[name] = {"similarity to the reference": alike, "reference term": terms}
     return Section(
         "references",
-        "References",
+        "Neutral inputs of integrated Jacobians",
         tuple(says),
         tables,
         lambda altair: {
@@ -99,6 +100,9 @@ def references(corpus: Corpus, *, reference: Reference = "pad", positions: Posit
             for number, (name, whats) in enumerate(values.items())
             for kind, (what, each) in enumerate(whats.items())
         },
+        explained="Integrated Jacobians measure from a neutral input of the same length. The nearer its score "
+        "with texts is to 0, "
+        "the less of a score is left over as background.",
     )
 
 
@@ -111,5 +115,5 @@ def _chart(altair: Any, values: Sequence[float], title: str) -> Any:
         altair.Chart(altair.Data(values=rows))
         .mark_bar(color="#4c78a8")
         .encode(x=altair.X("from:Q", bin="binned", title=None), x2="to:Q", y=altair.Y("pairs:Q"))
-        .properties(width=320, height=200, title=title)
+        .properties(width=320, height=200, title=title, description=f"Distribution over the pairs. {title}.")
     )

@@ -10,11 +10,42 @@ from typing import Any
 from whyalike.analysis.corpus import Corpus
 from whyalike.analysis.frames import in_no_order, pl
 from whyalike.analysis.interactions import Interactions
-from whyalike.analysis.section import Section
+from whyalike.analysis.section import Column, Section, View, model_colour
 from whyalike.errors import BadInput
 
 TOP = 0.1
 SHOWN = 16
+
+
+ROLES = {  # of Universal Dependencies, in plain words
+    "nsubj": "subject",
+    "obj": "object",
+    "iobj": "indirect object",
+    "obl": "adverbial phrase",
+    "nmod": "noun attribute",
+    "root": "main word",
+    "amod": "adjective",
+    "advmod": "adverb",
+    "det": "article",
+    "case": "preposition",
+    "aux": "auxiliary verb",
+    "cop": "copula",
+    "mark": "conjunction",
+    "cc": "and/or",
+    "punct": "punctuation",
+    "nummod": "number",
+    "ccomp": "clause",
+    "xcomp": "open clause",
+    "advcl": "adverbial clause",
+    "acl": "clause on a noun",
+    "nsubjpass": "subject of a passive",
+    "auxpass": "passive auxiliary",
+}
+
+
+def role_name(role: str) -> str:
+    """A role in plain words; the parser's own name where we have none."""
+    return ROLES.get(role.partition(":")[0], role)
 
 
 def has_roles(table: Interactions) -> bool:
@@ -50,23 +81,44 @@ def roles(corpus: Corpus, top: float = TOP) -> Section:
     found = {name: by_roles(table, top) for name, table in corpus.tables().items()}
     says = []
     for name, frame in found.items():
-        listed = ", ".join(
-            f"{row['first']}–{row['second']} {row['share']:.1%}" for row in frame.head(4).rows(named=True)
+        listed = "; ".join(
+            f"{role_name(row['first'])} with {role_name(row['second'])} {row['share']:.1%}"
+            for row in frame.head(4).rows(named=True)
         )
         same = frame.filter(pl.col("first") == pl.col("second"))["share"].sum()
-        says.append(f"{name}: of the top {top:.0%} of attributions most join {listed}; {same:.0%} join the same role.")
+        says.append(
+            f"{name}: of the strongest {top:.0%} of word pairs most join {listed}. In {same:.0%} both words have "
+            "the same role."
+        )
     return Section(
         "roles",
         "Syntactic roles",
         tuple(says),
         {name: frame.rows(named=True) for name, frame in found.items()},
         lambda altair: {"shares": _chart(altair, found)},
+        explained="A parser gives every word its role in its sentence: subject, object, main word … Counted "
+        "here: which two roles "
+        f"the strongest {top:.0%} of the word pairs of each pair of texts join.",
+        views=(
+            View(
+                "Roles joined by the strongest word pairs",
+                (Column("first", "role"), Column("second", "and role")),
+                (Column("share", "share of the strongest pairs", "share"), Column("count", "pairs", "count")),
+                {
+                    name: [
+                        {**row, "first": role_name(row["first"]), "second": role_name(row["second"])}
+                        for row in frame.rows(named=True)
+                    ]
+                    for name, frame in found.items()
+                },
+            ),
+        ),
     )
 
 
 def _chart(altair: Any, found: dict[str, pl.DataFrame]) -> Any:
     rows = [
-        {"roles": f"{row['first']}–{row['second']}", "share": row["share"], "model": name}
+        {"roles": f"{role_name(row['first'])} – {role_name(row['second'])}", "share": row["share"], "model": name}
         for name, frame in found.items()
         for row in frame.rows(named=True)
     ]
@@ -76,13 +128,15 @@ def _chart(altair: Any, found: dict[str, pl.DataFrame]) -> Any:
         altair.Chart(altair.Data(values=shown))
         .mark_bar()
         .encode(
-            y=altair.Y("roles:N", sort=order, title=None),
+            y=altair.Y("roles:N", sort=order, title=None, axis=altair.Axis(labelLimit=260)),
             yOffset=altair.YOffset("model:N", sort=list(found)),
-            x=altair.X(
-                "share:Q", axis=altair.Axis(format="%", tickCount=6), title="share of the strongest attributions"
-            ),
-            color=altair.Color("model:N", sort=list(found), title=None),
+            x=altair.X("share:Q", axis=altair.Axis(format="%", tickCount=6), title="share of the strongest word pairs"),
+            color=model_colour(altair, list(found)),
             tooltip=["roles:N", "model:N", altair.Tooltip("share:Q", format=".2%")],
         )
-        .properties(width=420, height=max(200, 18 * len(order) * len(found)))
+        .properties(
+            width=400,
+            height=max(200, 18 * len(order) * len(found)),
+            description="Which two syntactic roles the strongest word pairs join.",
+        )
     )

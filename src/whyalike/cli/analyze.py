@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shlex
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -165,21 +166,28 @@ def report_command(
     quiet_models()
     with loading("Loading"):
         from whyalike.analysis.report import report
-        from whyalike.render.analysis import to_report
+        from whyalike.render.model_card import model_card
         from whyalike.render.page import chart_tools
+        from whyalike.render.report import to_report
 
         chart_tools()  # before any work is done
-        corpus = _corpus(Request(data, out, model, method, layer, tagger, pairs, column, scores, settings))
+        request = Request(data, out, model, method, layer, tagger, pairs, column, scores, settings)
+        corpus = _corpus(request)
         from whyalike.analysis.negation import read_choices
 
         paraphrases = read_choices() if choices else ()
     with RunFolder.open(out, corpus.request) as run:
         run.check_part("report", {"choices": choices})
-        sections = report(corpus, choices=paraphrases)
-        write_text(out / "report.html", to_report(sections, corpus, data))
-    for sentence in sections[0].says:
-        typer.echo(sentence)
-    Console(stderr=True, highlight=False).print(f"Written: {out / 'report.html'}", markup=False)
+        made = report(corpus, choices=paraphrases)
+        card = model_card(made, data=data, command=request.command("report", choices))
+        write_text(out / "report.html", to_report(made, data=data, card=card))
+        write_text(out / "model-card.md", card)
+    for finding in made.headlines:
+        typer.echo(f"{finding.headline}. {finding.sentence}")
+    for reason in made.missing:
+        typer.echo(f"Not measured: {reason}")
+    written = ", ".join(str(out / name) for name in ("report.html", "model-card.md"))
+    Console(stderr=True, highlight=False).print(f"Written: {written}", markup=False)
 
 
 def _parameters(analysis: Analysis, settings: list[str] | None) -> tuple[dict[str, Any], list[str]]:
@@ -208,6 +216,18 @@ class Request:
     column: list[str] | None
     scores: str | None
     settings: list[str] | None
+
+    def command(self, name: str, choices: bool) -> str:
+        """The command line that asks for this again, whatever the folder: the same run gives the same text anywhere."""
+        words = ["whyalike", name]
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if value is None or (option.name == "method" and value == "bilrp"):
+                continue
+            value = "report" if option.name == "out" else value
+            for each in value if isinstance(value, list) else [value]:
+                words += [f"--{'set' if option.name == 'settings' else option.name}", str(each)]
+        return shlex.join([*words, *(["--choices"] if choices else [])])
 
     def spec(self) -> MethodSpec:
         (spec,) = options.parse_methods([self.method], self.settings, None, None)

@@ -11,54 +11,85 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from whyalike.analysis.corpus import Corpus
 from whyalike.analysis.frames import pl
 from whyalike.analysis.section import Section
 from whyalike.errors import MissingExtra
-from whyalike.render import page
+from whyalike.render import page, views
 from whyalike.render.html import fragment
 from whyalike.storage.writing import whole_file, write_text, writing
+
+SHORT = 12  # rows of a table that is not folded away
 
 
 def to_page(
     sections: Sequence[Section], title: str, caption: str = "", charts_of: Mapping[str, Mapping[str, Any]] | None = None
 ) -> str:
-    """One page with a part for each section: its sentences, its charts, its tables, which can be taken along.
+    """One page with a part for each section. ``charts_of`` are charts already drawn, by section."""
+    parts, charts = section_parts(sections, charts_of)
+    links = contents({each.name: each.title for each in sections}) if len(sections) > 1 else ""
+    head = f'<h1>{escape(title)}</h1><p class="caption">{escape(caption)}</p>{links}'
+    return page.page(title, head + parts, charts)
 
-    ``charts_of`` are charts already drawn, by section.
-    """
+
+def contents(headings: Mapping[str, str]) -> str:
+    """Links to the parts of a page."""
+    items = "".join(f'<li><a href="#{escape(name)}">{escape(title)}</a></li>' for name, title in headings.items())
+    return f'<nav aria-label="Contents"><ul>{items}</ul></nav>'
+
+
+def section_parts(
+    sections: Sequence[Section], charts_of: Mapping[str, Mapping[str, Any]] | None = None
+) -> tuple[str, dict[str, Any]]:
+    """The HTML of all sections that have something to show, and their charts by place."""
     altair = page.chart_tools()
     charts: dict[str, Any] = {}
     parts = []
     for section in sections:
+        if section.is_empty:
+            continue
         own = (charts_of or {}).get(section.name)
         own = section.charts(altair) if own is None else own
         drawn = {f"{section.name}-{name}": chart for name, chart in own.items()}
         charts |= drawn
-        says = "".join(f"<li>{escape(sentence)}</li>" for sentence in section.says)
-        tables = "".join(
-            f"<h3>{escape(name)}</h3>{page.table(rows, name=_file_name(section, name))}"
-            for name, rows in section.tables.items()
-            if rows
-        )
-        pictures = "".join(
-            f"<h3>{escape(name)}</h3>{fragment(e, compact=True)}" for name, e in section.pictures.items()
-        )
-        places = "".join(page.place(name) for name in drawn)
-        parts.append(
-            f'<h2 id="{escape(section.name)}">{escape(section.title)}</h2><ul class="says">{says}</ul>'
-            f'<div class="charts">{places}</div>{pictures}<details{" open" if not drawn else ""}>'
-            f"<summary>tables</summary>{tables}</details>"
-        )
-    contents = "".join(f'<a href="#{escape(each.name)}">{escape(each.title)}</a>' for each in sections)
-    head = f'<h1>{escape(title)}</h1><p class="caption">{escape(caption)}</p><nav>{contents if len(sections) > 1 else ""}</nav>'
-    return page.page(title, head + "".join(parts), charts)
+        parts.append(_section(section, drawn))
+    return "".join(parts), charts
 
 
-def to_report(sections: Sequence[Section], corpus: Corpus, name: str) -> str:
-    """The whole report as one page that works from disk, offline."""
-    caption = f"{len(corpus.pairs):,} pairs of {name} · {corpus.description}"
-    return to_page(sections, f"What {', '.join(corpus.encoders)} matches", caption)
+def _section(section: Section, drawn: Mapping[str, Any]) -> str:
+    """What was measured, what was found, charts, pictures, tables; nothing of what is not there."""
+    name = escape(section.name)
+    explained = f"<p>{escape(section.explained)}</p>" if section.explained else ""
+    says = "".join(f"<li>{escape(sentence)}</li>" for sentence in section.says)
+    listed = f'<ul class="says">{says}</ul>' if says else ""
+    places = "".join(page.place(place, _described(chart)) for place, chart in drawn.items())
+    placed = f'<div class="charts">{places}</div>' if places else ""
+    pictures = "".join(f"<h3>{escape(each)}</h3>{fragment(e, compact=True)}" for each, e in section.pictures.items())
+    tables = _tables(section)
+    short = sum(map(len, section.tables.values())) <= SHORT * max(1, len(section.tables))
+    opened = " open" if short or not (drawn or pictures) else ""
+    folded = f"<details{opened}><summary>Tables</summary>{tables}</details>" if tables else ""
+    return (
+        f'<section aria-labelledby="{name}"><h2 id="{name}">{escape(section.title)}</h2>'
+        f"{explained}{listed}{placed}{pictures}{folded}</section>"
+    )
+
+
+def _tables(section: Section) -> str:
+    if section.views:
+        return "".join(
+            views.table(view, f"{section.name}-{number}" if number else section.name)
+            for number, view in enumerate(section.views)
+            if any(view.rows.values())
+        )
+    return "".join(
+        f"<h3>{escape(name)}</h3>{page.table(rows, name=_file_name(section, name))}"
+        for name, rows in section.tables.items()
+        if rows
+    )
+
+
+def _described(chart: Any) -> str:
+    return str(chart.to_dict().get("description", ""))
 
 
 def save(section: Section, folder: str | os.PathLike[str], title: str) -> page.Saved:
