@@ -42,7 +42,7 @@ ON_THE_PAGE = [name for name, method in METHODS.items() if not method.needs_more
 MOST_COMPARED = 12
 REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"description": "what was asked cannot be done; the answer says why"},
-    401: {"description": "the server's token is missing"},
+    401: {"description": "the server's token is missing or not right"},
     404: {"description": "no such model, method or layer"},
     408: {"description": "the request took too long to send"},
     413: {"description": "the request is too large"},
