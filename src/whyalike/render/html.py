@@ -50,7 +50,7 @@ outline:1px solid #8a8a8a66}
 .whyalike th{font-weight:500;padding:.1rem .4rem;text-align:right;max-width:14rem;overflow-wrap:anywhere}
 .whyalike .pairs th{text-align:left;color:#5c5c5c;overflow-wrap:normal}
 .whyalike th.special,.whyalike th.prompt{outline:none;color:#6a6a6a}
-.whyalike .bar{vertical-align:middle}
+.whyalike .bar{vertical-align:middle}@media (max-width:640px){.whyalike .bar{width:4rem}}
 .whyalike .sum{font-weight:600;margin:.6rem 0}.whyalike .note{color:#8a4b00}
 .whyalike table.parts{margin-top:1rem}.whyalike .parts td,.whyalike .pairs td{padding:.05rem .6rem;text-align:left}
 @media (prefers-color-scheme:dark){.whyalike{color:#eaeaea;background:#17181a}
@@ -82,7 +82,7 @@ def page(title: str, body: str) -> str:
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>{escape(printable(title))}</title><style>{PAGE_STYLE}</style></head><body>{body}</body></html>\n"
+        f"<title>{escape(printable(title))}</title><style>{PAGE_STYLE}</style></head><body><main>{body}</main></body></html>\n"
     )
 
 
@@ -189,7 +189,8 @@ def _matrix(scene: Scene) -> str:
             _cell(float(value), scene.limit, row, column) for column, value in zip(grid.columns, values, strict=True)
         )
         rows.append(f"<tr>{_heading(row, 'row')}{cells}</tr>")
-    return f'<div class="scroll"><table><thead><tr><td></td>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    table = f"<table><thead><tr><td></td>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    return f'<div class="scroll" tabindex="0" role="group" aria-label="All pairs">{table}</div>'
 
 
 def _cell(value: float, limit: float, row: Heading, column: Heading) -> str:
@@ -241,13 +242,14 @@ def parts(scene: Scene, *, brief: bool) -> str:
 
 def _bars(parts: tuple[Part, ...], brief: bool) -> str:
     most = max(abs(part.value) for part in parts) or 1.0
-    rows = []
+    rows, whole = [], 96 if brief else 256
     for part in parts:
-        width = (96 if brief else 256) * abs(part.value) / most
+        width = whole * abs(part.value) / most
         meaning = "" if brief else f"<td>{escape(part.meaning)}</td>"
         full = "rgb({},{},{})".format(*(POSITIVE if part.value >= 0 else NEGATIVE))
         rect = f'<rect width="{width:.0f}" height="12" rx="2" fill="{full}"/>'
-        bar = f'<svg class="bar" width="{width:.0f}" height="12">{rect}</svg>'
+        box = f'width="{whole}" height="12" viewBox="0 0 {whole} 12" preserveAspectRatio="none"'
+        bar = f'<svg class="bar" {box}>{rect}</svg>'
         rows.append(f"<tr><td>{escape(part.name)}</td><td>{signed(part.value)}</td><td>{bar}</td>{meaning}</tr>")
     return f'<table class="parts">{"".join(rows)}</table>'
 

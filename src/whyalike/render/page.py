@@ -28,6 +28,7 @@ th{font-weight:600;vertical-align:bottom}
 .caption{color:#5c5c5c;margin:.2rem 0}
 .scroll{overflow:auto}
 .tall{max-height:28rem}
+.chart{max-width:100%;overflow-x:auto}
 ul.says{margin:.4rem 0;padding-left:1.2rem}
 .charts{display:flex;flex-wrap:wrap;gap:1.5rem}
 a.csv{font-size:.85rem}
@@ -63,19 +64,20 @@ def page(title: str, body: str, charts: Mapping[str, Any] | None = None) -> str:
         specs = json.dumps({name: chart.to_dict() for name, chart in charts.items()}).replace("<", "\\u003c")
         draw = (
             f"const specs={specs};for(const [name,spec] of Object.entries(specs))"
-            "vegaEmbed(document.getElementById(name),spec,{actions:{export:true,source:false,compiled:false,editor:false}});"
+            "vegaEmbed(document.getElementById(name),spec,{actions:{export:true,source:false,compiled:false,editor:false}})"
+            ".then(()=>document.querySelector('#'+CSS.escape(name)+' summary').setAttribute('aria-label','Save the chart'));"
         )
         bundle = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # its stub asks for a snippet
         scripts = f"<script>{bundle}</script><script>{draw}</script>"
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>{body}{scripts}</body></html>"
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><main>{body}</main>{scripts}</body></html>"
     )
 
 
 def place(name: str) -> str:
-    return f'<div id="{escape(name)}"></div>'
+    return f'<div id="{escape(name)}" class="chart"></div>'
 
 
 def table(rows: Sequence[Row], *, best: str | None = None, name: str | None = None) -> str:
@@ -93,7 +95,9 @@ def table(rows: Sequence[Row], *, best: str | None = None, name: str | None = No
         data = base64.b64encode(to_csv(rows).encode()).decode()
         link = f'<a class="csv" download="{escape(name)}.csv" href="data:text/csv;base64,{data}">{escape(name)}.csv</a>'
     tall = " tall" if len(rows) > MOST_WHOLE else ""
-    return f'<div class="scroll{tall}"><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>{link}'
+    whole = f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+    label = escape(name or "Table")
+    return f'<div class="scroll{tall}" tabindex="0" role="group" aria-label="{label}">{whole}</div>{link}'
 
 
 def to_csv(rows: Sequence[Row]) -> str:
