@@ -62,8 +62,7 @@ STATES = {
 
 def violations(page: Page) -> list[str]:
     """What axe-core finds on the page as it is: its rules for WCAG and its best practices."""
-    page.evaluate(AXE_SCRIPT)
-    found = page.evaluate("axe.run().then((result) => result.violations)")
+    found = page.evaluate("axe.run({ resultTypes: ['violations'] }).then((result) => result.violations)")
     return [
         f"{rule['id']} at {' '.join(map(str, node['target']))}: {node['failureSummary']}"
         for rule in found
@@ -74,6 +73,7 @@ def violations(page: Page) -> list[str]:
 def check(page: Page) -> None:
     """Every colour scheme and width."""
     wrong = []
+    page.evaluate(AXE_SCRIPT)
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 844})
         needed, there = page.evaluate("[document.scrollingElement.scrollWidth, innerWidth]")

@@ -48,7 +48,7 @@ def explain_file(
     table = read_table(data, ("left", "right"), columns, blanks=True)
     chosen = evenly(len(table), count)
     pairs = [(table.numbers[index], table.rows[index]["left"], table.rows[index]["right"]) for index in chosen]
-    request = {
+    request: dict[str, Any] = {
         "model": asdict(encoder.record),
         "method": [spec.view, asdict(spec.method.record(encoder))],
         "options": {**options, "spread": spread, "aligned": aligned},

@@ -44,15 +44,17 @@ outline:1px solid #8a8a8a66}
 .whyalike details.sentence[open]{display:block}
 .whyalike .panel{margin:.2rem 0 .6rem;padding:.3rem .6rem;border-left:3px solid #8a8a8a66}
 .whyalike .special,.whyalike .prompt{font-style:italic;outline:1px dashed #8a8a8a;outline-offset:-1px}
-.whyalike .links{overflow-x:auto}.whyalike .links svg{max-width:100%;height:auto}
+.whyalike .links{overflow-x:auto}.whyalike .links svg{max-width:100%;min-width:40rem;height:auto}
 .whyalike .scroll{overflow-x:auto;margin:1rem 0}.whyalike table{border-collapse:separate;border-spacing:1px}
 .whyalike td.cell{min-width:3.4rem;text-align:right;padding:.1rem .4rem;font-variant-numeric:tabular-nums;border-radius:.15rem}
-.whyalike th{font-weight:500;padding:.1rem .4rem;text-align:right;max-width:14rem;overflow-wrap:anywhere}
+.whyalike th{font-weight:500;padding:.1rem .4rem;text-align:right;max-width:14rem;overflow-wrap:break-word}
 .whyalike .pairs th{text-align:left;color:#5c5c5c;overflow-wrap:normal}
 .whyalike th.special,.whyalike th.prompt{outline:none;color:#6a6a6a}
-.whyalike .bar{vertical-align:middle}@media (max-width:640px){.whyalike .bar{width:4rem}}
+.whyalike .bar{vertical-align:middle}
 .whyalike .sum{font-weight:600;margin:.6rem 0}.whyalike .note{color:#8a4b00}
 .whyalike table.parts{margin-top:1rem}.whyalike .parts td,.whyalike .pairs td{padding:.05rem .6rem;text-align:left}
+.whyalike .pairs td:last-child{overflow-wrap:anywhere}
+@media (max-width:640px){.whyalike .bar{width:3rem}.whyalike .parts td{padding:.05rem .3rem}}
 @media (prefers-color-scheme:dark){.whyalike{color:#eaeaea;background:#17181a}
 .whyalike .caption,.whyalike .soft,.whyalike .unread{color:#a8a8a8}
 .whyalike .note{color:#f0b25a}.whyalike .pairs th{color:#a8a8a8}
@@ -113,7 +115,7 @@ def sentence(pieces: Iterable[Piece]) -> str:
 def body(scene: Scene, *, folded: bool = False, most_cells: int = MOST_CELLS) -> str:
     """All of a scene below its headings; the matrix folded away where there is little room."""
     short = not folded and max(len(scene.left), len(scene.right)) <= LINKED
-    texts = f'<div class="links">{texts_with_links(scene)}</div>' if short else both_texts(scene)
+    texts = _linked(scene) if short else both_texts(scene)
     matrix = matrix_of(scene, most_cells)
     if matrix and (folded or max(scene.grid.values.shape) > WIDE):
         matrix = f"<details><summary>all pairs</summary>{matrix}</details>"
@@ -121,6 +123,11 @@ def body(scene: Scene, *, folded: bool = False, most_cells: int = MOST_CELLS) ->
         f"{texts}{legend(scene)}{matches(scene) if scene.matches else pairs(scene.pairs, scene.limit)}{matrix}"
         f'{parts(scene, brief=folded)}<p class="sum">{escape(scene.closing)}</p>{notes(scene)}{made(scene)}'
     )
+
+
+def _linked(scene: Scene) -> str:
+    """Both texts and their links; where there is little room they scroll, also by keyboard."""
+    return f'<div class="links" tabindex="0" role="group" aria-label="The texts">{texts_with_links(scene)}</div>'
 
 
 def matrix_of(scene: Scene, most_cells: int) -> str:
