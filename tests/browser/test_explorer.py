@@ -78,6 +78,25 @@ def test_everything_can_be_done_with_the_keyboard(page: Page) -> None:
     expect(page.locator("#words .chosen")).to_have_count(2)
 
 
+@pytest.mark.parametrize("path", ["/", "/compare", "/contrast", "/api"])
+def test_the_first_tab_skips_to_the_content_and_the_focus_is_seen(page: Page, path: str) -> None:
+    page.goto(f"{path}#unit=word")
+    if path != "/api":
+        page.wait_for_selector("html[data-ready]")
+    page.keyboard.press("Tab")
+    link = page.get_by_role("link", name="Skip to the content")
+    expect(link).to_be_focused()
+    expect(link).to_be_in_viewport()
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    if path != "/api":
+        assert page.url.endswith("#unit=word")  # the state of the page is as it was
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.tagName") == "TEXTAREA"
+        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+
+
 def test_units_switch_and_texts_swap(page: Page) -> None:
     explain(page, "A man plays guitar. He sings well.", RIGHT)
     page.get_by_label("Units").select_option("sentence")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -18,7 +19,7 @@ import whyalike
 from tests.families import LEFT, RIGHT, tiny_encoder, tiny_folder
 from whyalike import render
 from whyalike.cli import app, main
-from whyalike.colours import WHITE_INK, colour, ink, shade
+from whyalike.colours import NEGATIVE, PAGES, POSITIVE, STEPS, WHITE_INK, colour, contrast, ink, shade, shade_rules
 from whyalike.render.scene import notes_of, scene_of
 from whyalike.results.words import printable
 
@@ -198,6 +199,21 @@ def test_words_can_be_read_on_every_shade(paper: tuple[int, int, int]) -> None:
         front = (255, 255, 255) if share > WHITE_INK else ink
         low, high = sorted((luminance(ground), luminance(front)))
         assert (high + 0.05) / (low + 0.05) >= 3.7, value  # no ink reaches WCAG's 4.5 on the middle of an orange
+
+
+@pytest.mark.parametrize("scheme", PAGES)
+def test_every_step_of_a_page_has_an_ink_that_can_be_read(scheme: str) -> None:
+    rules = shade_rules()
+    light, dark = rules.split("@media (prefers-color-scheme:dark)")
+    inks = {"": PAGES[scheme][0], "#fff": (255, 255, 255), "#000": (0, 0, 0)}
+    for letter, end in (("p", POSITIVE), ("n", NEGATIVE)):
+        for step in range(1, STEPS + 1):
+            given = re.search(rf"\.{letter}{step}{{[^}}]*;color:(#\w+)}}", light)
+            other = re.search(rf"\.{letter}{step}{{color:(#\w+)}}", dark) if scheme == "dark" else None
+            front = inks[(other or given)[1] if (other or given) else ""]
+            for paper in PAGES[scheme][1]:
+                ground = tuple(round(p + (c - p) * step / STEPS) for p, c in zip(paper, end, strict=True))
+                assert contrast(front, ground) >= 4.5, (letter, step)
 
 
 def test_a_text_may_begin_with_an_at_sign() -> None:

@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -15,11 +16,12 @@ import numpy as np
 import pytest
 
 import whyalike
+from tests.families import tiny_folder
 from whyalike.api import compare as compare_in_library
 from whyalike.server import worker
 from whyalike.server.app import create_app
 from whyalike.server.limits import HEADERS, Limits
-from whyalike.server.settings import DEFAULT, ServerSettings
+from whyalike.server.settings import DEFAULT, ServerSettings, parse_models
 
 PAIR = {"left": "A man plays guitar.", "right": "Someone makes music."}
 
@@ -207,9 +209,9 @@ def test_the_more_are_refused_the_later_they_hear_of_it() -> None:
 
 def test_loading_a_model_is_not_held_against_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     shop = worker.Worker(ServerSettings(max_seconds=0.2))
-    monkeypatch.setattr(worker, "load_encoder", lambda source: time.sleep(0.5) or "loaded")
+    monkeypatch.setattr(worker, "load_encoder", lambda source, name: time.sleep(0.5) or "loaded")
     assert run(shop.run(lambda: shop.encoder(None), [None])) == "loaded"
-    monkeypatch.setattr(worker, "load_encoder", lambda source: 1 / 0)
+    monkeypatch.setattr(worker, "load_encoder", lambda source, name: 1 / 0)
     shop = worker.Worker(ServerSettings())
     with pytest.raises(ZeroDivisionError):
         run(shop.run(lambda: None, [None]))
@@ -219,7 +221,7 @@ def test_loading_a_model_is_not_held_against_the_answer(monkeypatch: pytest.Monk
 def test_an_answer_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     app = create_app(ServerSettings(max_seconds=0.1))
     monkeypatch.setattr(worker, "explain", lambda *args, **options: time.sleep(0.4))
-    monkeypatch.setattr(worker, "load_encoder", lambda source: None)
+    monkeypatch.setattr(worker, "load_encoder", lambda source, name: None)
     answer = post(app, "/api/explain", PAIR)
     assert answer.status_code == 503
     assert "longer than the 0.1 seconds" in answer.json()["error"]["message"]
@@ -246,8 +248,15 @@ def test_the_same_pair_in_another_unit_is_not_explained_again(monkeypatch: pytes
 
 def test_a_token_is_needed_where_the_operator_set_one() -> None:
     app = create_app(ServerSettings(token="open sesame"))
-    assert call(app, "GET", "/api/models").status_code == 401
-    assert call(app, "GET", "/api/models", headers={"Authorization": "Bearer wrong"}).status_code == 401
+    for given, type_, message in (
+        ({}, "MissingToken", "This server needs its token"),
+        ({"Authorization": "Bearer wrong"}, "WrongToken", "The token is not right"),
+        ({"Authorization": "open sesame"}, "WrongToken", "'Authorization: Bearer …'"),
+    ):
+        refused = call(app, "GET", "/api/models", headers=given)
+        assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
+        assert refused.json()["error"]["type"] == type_
+        assert message in refused.json()["error"]["message"]
     answer = call(app, "GET", "/api/models", headers={"Authorization": "Bearer open sesame"})
     assert answer.json() == [{"name": DEFAULT, "loaded": False}]
     for path in ("/healthz", "/api", "/api/openapi.json", "/"):
@@ -271,7 +280,7 @@ def test_pages_load_nothing_from_elsewhere_and_have_no_inline_script(app: Limits
     assert not re.search(r"<script(?![^>]*\bsrc=)", page)
     assert not re.search(r"\son\w+=|<style|style=", page)
     for address in re.findall(r'(?:src|href)="([^"]*)"', page):
-        assert address.startswith("/"), address
+        assert address.startswith(("/", "#")), address
 
 
 def test_the_description_of_the_api_names_every_path(app: Limits) -> None:
@@ -315,7 +324,9 @@ def test_what_is_kept_is_bounded_by_all_it_holds(encoder: whyalike.Encoder) -> N
     assert shop._kept.popitem()[0] != first  # used again, so not the next to go
 
 
-@pytest.mark.parametrize("options", [{"models": {}}, {"max_body": 0}, {"max_waiting": -1}, {"token": " "}])
+@pytest.mark.parametrize(
+    "options", [{"models": {}}, {"max_body": 0}, {"max_waiting": -1}, {"token": " "}, {"token": "é"}, {"token": "a "}]
+)
 def test_settings_that_make_no_sense_are_refused(options: Any) -> None:
     with pytest.raises(whyalike.errors.BadInput):
         ServerSettings(**options)
@@ -324,6 +335,35 @@ def test_settings_that_make_no_sense_are_refused(options: Any) -> None:
 def test_a_model_without_a_name_is_refused_before_the_server_starts() -> None:
     with pytest.raises(whyalike.errors.BadInput, match="A model's name is empty"):
         ServerSettings(models={"": ""})
+
+
+def test_a_model_is_served_under_the_name_it_was_given(tmp_path: Path) -> None:
+    folder = str(tiny_folder(tmp_path / "checkpoint=7"))
+    models = parse_models([f"ours={folder}", folder, "sentence-transformers/all-mpnet-base-v2"])
+    mpnet = "sentence-transformers/all-mpnet-base-v2"
+    assert models == {"ours": folder, folder: folder, mpnet: mpnet}  # a path that exists is a path, whatever is in it
+    app = create_app(ServerSettings(models=models))
+    assert [each["name"] for each in call(app, "GET", "/api/models").json()] == list(models)
+    found = post(app, "/api/explain", PAIR | {"model": "ours"}).json()
+    assert found["model"]["name"] == "ours"
+    assert found["scene"]["caption"].startswith("ours · ")
+    assert str(tmp_path) not in json.dumps(found)  # where the model lies is nobody's business
+    refused = post(app, "/api/explain", PAIR | {"model": "ours", "left": "word " * 600}).json()["error"]["message"]
+    assert "'ours' reads at most" in refused
+    assert post(app, "/api/explain", PAIR | {"model": f"ours={folder}"}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["ours=here", "ours=there"], "Two models have the name 'ours': here and there. Give one another name"),
+        (["here", "here"], "Two models have the name 'here'"),
+        (["=here"], "A model's name is empty"),
+    ],
+)
+def test_names_of_models_are_told_apart(given: list[str], message: str) -> None:
+    with pytest.raises(whyalike.errors.BadInput, match=message):
+        ServerSettings(models=parse_models(given))
 
 
 def test_the_page_is_told_in_its_own_words(app: Limits) -> None:

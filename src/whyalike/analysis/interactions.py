@@ -25,6 +25,7 @@ from whyalike.data.pairs import check_text
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput, DamagedFile, MissingExtra
 from whyalike.language.relations import raised
+from whyalike.language.segmenter import segmentation
 from whyalike.language.words import NamedTagger, Tagged, Tagger, name_of
 from whyalike.methods import Method
 from whyalike.methods.spec import MethodSpec, parse_method
@@ -106,6 +107,7 @@ def interactions(
         "together": TOGETHER,
         "pairs": len(pairs),
         "data": digest([list(map(list, pairs)), list(labels) if labels is not None else None]),
+        **segmentation(text for pair in pairs for text in pair),
     }
     with RunFolder.open(place, request):
         todo = [start for start in range(0, len(pairs), TOGETHER) if not _is_finished(place, start)]

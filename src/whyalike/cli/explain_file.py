@@ -16,6 +16,7 @@ from whyalike.api import Skipped, explain_pairs
 from whyalike.data.tables import evenly, read_table
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput
+from whyalike.language.segmenter import segmentation
 from whyalike.methods.spec import MethodSpec, parse_method
 from whyalike.results.explanation import Explanation
 from whyalike.results.files import write_table
@@ -47,11 +48,12 @@ def explain_file(
     table = read_table(data, ("left", "right"), columns, blanks=True)
     chosen = evenly(len(table), count)
     pairs = [(table.numbers[index], table.rows[index]["left"], table.rows[index]["right"]) for index in chosen]
-    request = {
+    request: dict[str, Any] = {
         "model": asdict(encoder.record),
         "method": [spec.view, asdict(spec.method.record(encoder))],
         "options": {**options, "spread": spread, "aligned": aligned},
         "data": digest(pairs),
+        **segmentation(text for _, *texts in pairs for text in texts),
     }
     work = out.with_name(out.name + WORK)
     with (

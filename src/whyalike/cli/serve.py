@@ -26,7 +26,11 @@ def command(
     port: Port = 8000,
     model: Annotated[
         list[str] | None,
-        typer.Option(help="Model to serve: Hugging Face name or path. Can be repeated. Default: the embedded model."),
+        typer.Option(
+            metavar="[NAME=]MODEL",
+            help="Model to serve: Hugging Face name or path. Can be repeated. With NAME= the page shows that name. "
+            "Default: the embedded model.",
+        ),
     ] = None,
     max_characters: Annotated[int, typer.Option(help="Longest text, in characters.")] = 20_000,
     max_body: Annotated[int, typer.Option(help="Largest request, in bytes.")] = 2**20,
@@ -39,7 +43,7 @@ def command(
 ) -> None:
     """Serve the web explorer and its JSON API.
 
-    Example: `whyalike serve --port 8080 --model sentence-transformers/all-mpnet-base-v2`
+    Example: `whyalike serve --port 8080 --model ours=runs/7/checkpoint --model sentence-transformers/all-mpnet-base-v2`
     """
     from whyalike.cli.progress import loading, quiet_models
 
@@ -47,10 +51,10 @@ def command(
         quiet_models()
         from whyalike.encoders.load import check_model
         from whyalike.server.app import create_app
-        from whyalike.server.settings import DEFAULT, ServerSettings, hosts_for
+        from whyalike.server.settings import DEFAULT, ServerSettings, hosts_for, parse_models
 
         settings = ServerSettings(
-            models=dict(zip(model, model, strict=True)) if model else {DEFAULT: None},
+            models=parse_models(model) if model else {DEFAULT: None},
             max_characters=max_characters,
             max_body=max_body,
             max_seconds=max_seconds,

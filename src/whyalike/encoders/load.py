@@ -50,6 +50,7 @@ def load_encoder(
     similarity: Literal["cosine", "dot"] | None = None,
     device: str | torch.device | None = None,
     trust_remote_code: bool = False,
+    name: str | None = None,
 ) -> Encoder:
     """An encoder to explain.
 
@@ -57,7 +58,7 @@ def load_encoder(
     memory, or a transformers model, which also needs ``tokenizer`` and ``pooling``. With ``pooling`` (one of
     sentence-transformers' names: mean, cls, max, lasttoken, weightedmean, mean_sqrt_len_tokens, or a tuple of them) a
     path is read as a plain transformer with that pooling on top, and reads as many tokens as its tokenizer allows.
-    ``device`` moves the model there, also one that is already in memory.
+    ``device`` moves the model there, also one that is already in memory. ``name`` is what results call the model.
 
     >>> load_encoder()                                                                      # doctest: +SKIP
     Encoder('all-MiniLM-L6-v2', 6 layers, 384 wide, cosine)
@@ -67,18 +68,18 @@ def load_encoder(
     if isinstance(model, SentenceTransformer):
         if pooling is not None or tokenizer is not None:
             raise BadInput("A SentenceTransformer has its own tokenizer and pooling. Leave both arguments out.")
-        name = _name_of(getattr(model[0], "auto_model", model[0]))
+        name = name or _name_of(getattr(model[0], "auto_model", model[0]))
         return Encoder(model if device is None else model.to(device), name, similarity=similarity)
     if isinstance(model, PreTrainedModel):
-        return Encoder(_around(model, tokenizer, pooling, device), _name_of(model), similarity=similarity)
+        return Encoder(_around(model, tokenizer, pooling, device), name or _name_of(model), similarity=similarity)
     if tokenizer is not None:
         raise BadInput("A tokenizer is taken only together with a transformers model in memory. Leave it out.")
-    folder, name = _where(model)
-    with _clear_errors(name):
+    folder, own_name = _where(model)
+    with _clear_errors(name or own_name):
         _check_that_it_exists(folder)
         made = _open(folder, pooling, device, trust_remote_code)
         assumed = pooling is None and not _states_its_modules(folder)
-        return Encoder(made, name, similarity=similarity, pooling_assumed=assumed)
+        return Encoder(made, name or own_name, similarity=similarity, pooling_assumed=assumed)
 
 
 _LOADED: LRUCache[tuple[str, int], Encoder] = LRUCache(maxsize=2)

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Int
 
 from whyalike.errors import EmptyText, TextTooLong, UnsupportedModel
+from whyalike.language.segmenter import segmenter_of
 from whyalike.language.words import Span, sentence_spans, word_spans
 from whyalike.results.sides import Kind, Side
 
@@ -94,6 +95,7 @@ class Reader:
             word_of=_parents(offsets, kinds, word_spans(text)),
             sentence_of=_parents(offsets, kinds, sentence_spans(text)),
             cut=cut,
+            segmenter=segmenter_of(text),
         )
         return Reading(side=side, ids=tuple(ids), special=tuple(map(bool, special)), prompt=prompt)
 

@@ -26,6 +26,7 @@ from whyalike.errors import BadInput, DamagedFile
 from whyalike.evaluate.measure import Case, Row
 from whyalike.evaluate.run import check_subjects, check_texts
 from whyalike.evaluate.subjects import Subject, parse_subjects
+from whyalike.language.segmenter import segmentation
 from whyalike.results.explanation import Explanation
 from whyalike.results.words import printable, word_values, words_of
 from whyalike.statistics import krippendorff_alpha
@@ -64,6 +65,7 @@ def prepare(
         "seed": seed,
         "pairs": len(cases),
         "data": digest([(case.number, case.left, case.right) for case in cases]),
+        **segmentation(text for case in cases for text in (case.left, case.right)),
     }
     with RunFolder.open(place, request):
         if not all((place / name).is_file() for name in (ITEMS, KEY)):

@@ -24,6 +24,7 @@ from whyalike.evaluate import notes
 from whyalike.evaluate.measure import Case, Measure, Row
 from whyalike.evaluate.measures import MEASURES, Needs, make_measure
 from whyalike.evaluate.subjects import Subject, parse_subjects
+from whyalike.language.segmenter import segmentation
 from whyalike.methods import Method
 from whyalike.methods.cache import ContributionCache
 from whyalike.methods.tangents import GIBIBYTE
@@ -189,6 +190,7 @@ def _evaluate(
         "model": first.record.name,
         "pairs": len(cases),
         "data": digest([asdict(case) for case in map(_plain, cases)]),
+        **segmentation(text for case in cases for text in (case.left, case.right)),
     }
     measure = measure.prepare(chosen, cases)
     place = Path(folder) if folder is not None else None

@@ -11,15 +11,23 @@ from typing import NamedTuple
 import regex
 import sentencex
 
+from whyalike.language.segmenter import word_edges
+
 Span = tuple[int, int]
 _WORD_BOUNDARY = regex.compile(r"(?wV1)\b")  # Unicode's default word boundaries (UAX 29)
 
 
 def word_spans(text: str) -> list[Span]:
-    """Character positions of words, numbers and punctuation marks by Unicode's rules, the same for every tokenizer."""
-    edges = [match.start() for match in _WORD_BOUNDARY.finditer(text)]
-    edges = sorted({0, *edges, len(text)})
-    return [(start, end) for start, end in pairwise(edges) if text[start:end].strip()]
+    """Character positions of words, numbers and punctuation marks by Unicode's rules, the same for every tokenizer.
+
+    Chinese, Japanese, Thai, Lao, Khmer and Burmese, written without spaces, are split by ICU where it is installed, else into
+    single characters; `segmenter_of` says which.
+    """
+    edges = {0, *(match.start() for match in _WORD_BOUNDARY.finditer(text)), len(text)}
+    for start, end, inner in word_edges(text):
+        edges.difference_update(range(start + 1, end))
+        edges.update(inner)
+    return [(start, end) for start, end in pairwise(sorted(edges)) if text[start:end].strip()]
 
 
 def sentence_spans(text: str) -> list[Span]:

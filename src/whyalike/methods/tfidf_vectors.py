@@ -17,6 +17,7 @@ from whyalike.data.word_vectors import Vector, WordVectors, load_word_vectors
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.tokens import Reading
 from whyalike.errors import BadInput
+from whyalike.language.segmenter import segmenter_of
 from whyalike.language.words import word_spans
 from whyalike.methods.first_order import Combine, FirstOrder, PairSaliency, TextSaliency, check_matching
 from whyalike.methods.method import to_numpy
@@ -42,7 +43,9 @@ class Frequencies:
             if not isinstance(text, str):
                 raise BadInput(f"A text of the corpus should be a str; got {type(text).__name__}: {text!r:.60}.")
             documents.update({text[start:end].lower() for start, end in word_spans(text)})
-            digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
+            digest.update(
+                (text + segmenter_of(text)).encode("utf-8", "surrogatepass") + b"\0"
+            )  # other words, another corpus
             count += 1
         if not count:
             raise BadInput("The corpus has no text, so no word can be called rare. Give at least one.")

@@ -20,7 +20,7 @@ from whyalike.results.words import printable
 TOP = 5
 COLUMN = 34  # room for the value and two words of usual length
 STYLE = """
-.whyalike .cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(22rem,1fr));gap:1.5rem}
+.whyalike .cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(22rem,100%),1fr));gap:1.5rem}
 .whyalike .card h2{font-size:1rem;margin:0}.whyalike .card .caption{margin:0 0 .5rem}
 .whyalike h3{font-size:1rem;margin:1.5rem 0 .3rem}
 .whyalike details{margin:.6rem 0}.whyalike td.none{text-align:center;color:#8a8a8a}
@@ -46,9 +46,8 @@ def picture(comparison: Comparison, width: int) -> RenderableType:
 def fragment(comparison: Comparison) -> str:
     """What a notebook shows."""
     cards, agreement = pieces(comparison).values()
-    return (
-        f'<div class="whyalike"><style>{html.style()}{STYLE}</style><div class="cards">{cards}</div>{agreement}</div>'
-    )
+    head = f"<style>{html.style()}{STYLE}</style><h1>Explanations side by side</h1>"
+    return f'<div class="whyalike">{head}<div class="cards">{cards}</div>{agreement}</div>'
 
 
 def pieces(comparison: Comparison) -> dict[str, str]:
@@ -143,4 +142,5 @@ def _html_table(comparison: Comparison, table: object) -> str:
             for value in values
         )
         rows.append(f'<tr><th scope="row">{name}</th>{cells}</tr>')
-    return f'<div class="scroll"><table><thead><tr><td></td>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    whole = f"<table><thead><tr><td></td>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    return f'<div class="scroll" tabindex="0" role="group" aria-label="Agreement">{whole}</div>'

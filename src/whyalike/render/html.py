@@ -44,15 +44,17 @@ outline:1px solid #8a8a8a66}
 .whyalike details.sentence[open]{display:block}
 .whyalike .panel{margin:.2rem 0 .6rem;padding:.3rem .6rem;border-left:3px solid #8a8a8a66}
 .whyalike .special,.whyalike .prompt{font-style:italic;outline:1px dashed #8a8a8a;outline-offset:-1px}
-.whyalike .links{overflow-x:auto}.whyalike .links svg{max-width:100%;height:auto}
+.whyalike .links{overflow-x:auto}.whyalike .links svg{max-width:100%;min-width:40rem;height:auto}
 .whyalike .scroll{overflow-x:auto;margin:1rem 0}.whyalike table{border-collapse:separate;border-spacing:1px}
 .whyalike td.cell{min-width:3.4rem;text-align:right;padding:.1rem .4rem;font-variant-numeric:tabular-nums;border-radius:.15rem}
-.whyalike th{font-weight:500;padding:.1rem .4rem;text-align:right;max-width:14rem;overflow-wrap:anywhere}
+.whyalike th{font-weight:500;padding:.1rem .4rem;text-align:right;max-width:14rem;overflow-wrap:break-word}
 .whyalike .pairs th{text-align:left;color:#5c5c5c;overflow-wrap:normal}
 .whyalike th.special,.whyalike th.prompt{outline:none;color:#6a6a6a}
 .whyalike .bar{vertical-align:middle}
 .whyalike .sum{font-weight:600;margin:.6rem 0}.whyalike .note{color:#8a4b00}
 .whyalike table.parts{margin-top:1rem}.whyalike .parts td,.whyalike .pairs td{padding:.05rem .6rem;text-align:left}
+.whyalike .pairs td:last-child{overflow-wrap:anywhere}
+@media (max-width:640px){.whyalike .bar{width:3rem}.whyalike .parts td{padding:.05rem .3rem}}
 @media (prefers-color-scheme:dark){.whyalike{color:#eaeaea;background:#17181a}
 .whyalike .caption,.whyalike .soft,.whyalike .unread{color:#a8a8a8}
 .whyalike .note{color:#f0b25a}.whyalike .pairs th{color:#a8a8a8}
@@ -82,7 +84,7 @@ def page(title: str, body: str) -> str:
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>{escape(printable(title))}</title><style>{PAGE_STYLE}</style></head><body>{body}</body></html>\n"
+        f"<title>{escape(printable(title))}</title><style>{PAGE_STYLE}</style></head><body><main>{body}</main></body></html>\n"
     )
 
 
@@ -113,7 +115,7 @@ def sentence(pieces: Iterable[Piece]) -> str:
 def body(scene: Scene, *, folded: bool = False, most_cells: int = MOST_CELLS) -> str:
     """All of a scene below its headings; the matrix folded away where there is little room."""
     short = not folded and max(len(scene.left), len(scene.right)) <= LINKED
-    texts = f'<div class="links">{texts_with_links(scene)}</div>' if short else both_texts(scene)
+    texts = _linked(scene) if short else both_texts(scene)
     matrix = matrix_of(scene, most_cells)
     if matrix and (folded or max(scene.grid.values.shape) > WIDE):
         matrix = f"<details><summary>all pairs</summary>{matrix}</details>"
@@ -121,6 +123,11 @@ def body(scene: Scene, *, folded: bool = False, most_cells: int = MOST_CELLS) ->
         f"{texts}{legend(scene)}{matches(scene) if scene.matches else pairs(scene.pairs, scene.limit)}{matrix}"
         f'{parts(scene, brief=folded)}<p class="sum">{escape(scene.closing)}</p>{notes(scene)}{made(scene)}'
     )
+
+
+def _linked(scene: Scene) -> str:
+    """Both texts and their links; where there is little room they scroll, also by keyboard."""
+    return f'<div class="links" tabindex="0" role="group" aria-label="The texts">{texts_with_links(scene)}</div>'
 
 
 def matrix_of(scene: Scene, most_cells: int) -> str:
@@ -189,7 +196,8 @@ def _matrix(scene: Scene) -> str:
             _cell(float(value), scene.limit, row, column) for column, value in zip(grid.columns, values, strict=True)
         )
         rows.append(f"<tr>{_heading(row, 'row')}{cells}</tr>")
-    return f'<div class="scroll"><table><thead><tr><td></td>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    table = f"<table><thead><tr><td></td>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    return f'<div class="scroll" tabindex="0" role="group" aria-label="All pairs">{table}</div>'
 
 
 def _cell(value: float, limit: float, row: Heading, column: Heading) -> str:
@@ -241,13 +249,14 @@ def parts(scene: Scene, *, brief: bool) -> str:
 
 def _bars(parts: tuple[Part, ...], brief: bool) -> str:
     most = max(abs(part.value) for part in parts) or 1.0
-    rows = []
+    rows, whole = [], 96 if brief else 256
     for part in parts:
-        width = (96 if brief else 256) * abs(part.value) / most
+        width = whole * abs(part.value) / most
         meaning = "" if brief else f"<td>{escape(part.meaning)}</td>"
         full = "rgb({},{},{})".format(*(POSITIVE if part.value >= 0 else NEGATIVE))
         rect = f'<rect width="{width:.0f}" height="12" rx="2" fill="{full}"/>'
-        bar = f'<svg class="bar" width="{width:.0f}" height="12">{rect}</svg>'
+        box = f'width="{whole}" height="12" viewBox="0 0 {whole} 12" preserveAspectRatio="none"'
+        bar = f'<svg class="bar" {box}>{rect}</svg>'
         rows.append(f"<tr><td>{escape(part.name)}</td><td>{signed(part.value)}</td><td>{bar}</td>{meaning}</tr>")
     return f'<table class="parts">{"".join(rows)}</table>'
 

@@ -303,6 +303,11 @@ def notes_of(e: Explanation) -> list[str]:
     for name, side in (("left", e.left), ("right", e.right)):
         if side.truncated:
             notes.append(f"The {name} text was cut: {side.cut} of its tokens were not read by the model.")
+        if side.in_single_characters:
+            notes.append(
+                f"The {name} text is written without spaces; its words are single characters, because no segmenter is "
+                "installed. Install one with `pip install 'whyalike[languages]'`."
+            )
         measured = e.measured.get(name, NOTHING_MEASURED)
         if measured.error is not None:
             notes.append(f"The {name} text: {measured.steps} steps, integration error {measured.error:.2%}.")

@@ -15,6 +15,7 @@ from whyalike.storage.reading import Fields
 Unit = Literal["token", "word", "sentence"]  # what can be asked for
 AnyUnit = Literal["token", "word", "phrase", "sentence"]  # phrases depend on the pair: `Explanation.by_phrase`
 Kind = Literal["text", "prompt", "special"]
+SINGLE_CHARACTERS = "characters"  # the segmenter, where none is installed
 UNITS: tuple[Unit, ...] = get_args(Unit)
 ALL_UNITS: tuple[AnyUnit, ...] = get_args(AnyUnit)
 
@@ -34,6 +35,7 @@ class Side:
     word_of: Int[np.ndarray, "tokens"]  # the word each token lies in; -1 for what is not text
     sentence_of: Int[np.ndarray, "tokens"]
     cut: int = 0  # how many tokens of the text the model did not read
+    segmenter: str = ""  # what split words written without spaces: "ICU 77.1" or "characters"; "" where there are none
 
     def __repr__(self) -> str:
         return f"Side({self.text[:60]!r}, {len(self)} {self.unit}s)"
@@ -45,6 +47,11 @@ class Side:
     def truncated(self) -> bool:
         """Whether the model read only the beginning of the text."""
         return self.cut > 0
+
+    @property
+    def in_single_characters(self) -> bool:
+        """Whether words are single characters for want of a segmenter."""
+        return self.unit in ("word", "phrase") and self.segmenter == SINGLE_CHARACTERS
 
     @property
     def own(self) -> list[int]:
@@ -118,6 +125,7 @@ class Side:
             "word_of": self.word_of.tolist(),
             "sentence_of": self.sentence_of.tolist(),
             "cut": self.cut,
+            **({"segmenter": self.segmenter} if self.segmenter else {}),
         }
 
     @classmethod
@@ -142,6 +150,7 @@ class Side:
             word_of=word_of,
             sentence_of=sentence_of,
             cut=given.whole("cut"),
+            segmenter=given.text("segmenter") if "segmenter" in given.value else "",
         )
 
 
@@ -183,6 +192,7 @@ def merge(side: Side, labels: Int[np.ndarray, "tokens"], unit: AnyUnit) -> Side:
         word_of=side.word_of[first],
         sentence_of=side.sentence_of[first],
         cut=side.cut,
+        segmenter=side.segmenter,
     )
 
 

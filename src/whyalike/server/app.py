@@ -21,7 +21,6 @@ except ImportError as missing:
 
 from whyalike import __version__, render
 from whyalike.api import compare
-from whyalike.colours import shade_rules
 from whyalike.methods import METHODS
 from whyalike.render import comparison as comparison_picture
 from whyalike.render import contrast as contrast_picture
@@ -41,7 +40,7 @@ ON_THE_PAGE = [name for name, method in METHODS.items() if not method.needs_more
 MOST_COMPARED = 12
 REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"description": "what was asked cannot be done; the answer says why"},
-    401: {"description": "the server's token is missing"},
+    401: {"description": "the server's token is missing or not right"},
     404: {"description": "no such model, method or layer"},
     408: {"description": "the request took too long to send"},
     413: {"description": "the request is too large"},
@@ -78,11 +77,11 @@ def create_app(settings: ServerSettings | None = None) -> Limits:
 
 
 def add_picture_style(app: FastAPI) -> None:
-    """The classes that colour words and cells, made from the colours of every picture."""
+    """The style sheet of every picture."""
 
     @app.get("/picture.css", include_in_schema=False)
     async def picture_style() -> Response:
-        return Response(shade_rules(), media_type="text/css")
+        return Response(html_picture.style(), media_type="text/css")
 
 
 def _pages(app: FastAPI, settings: ServerSettings) -> None:

@@ -95,9 +95,13 @@ class Limits:
         wanted = self.settings.token
         if wanted is None or scope["path"] in OPEN or not scope["path"].startswith("/api"):
             return
-        given = dict(scope["headers"]).get(b"authorization", b"")
+        given = dict(scope["headers"]).get(b"authorization")
+        if given is None:
+            raise Refused(401, "MissingToken", "This server needs its token. Send it as 'Authorization: Bearer …'.")
         if not hmac.compare_digest(given, f"Bearer {wanted}".encode()):
-            raise Refused(401, "Unauthorized", "This server needs its token. Send it as 'Authorization: Bearer …'.")
+            raise Refused(
+                401, "WrongToken", "The token is not right. Send this server's own as 'Authorization: Bearer …'."
+            )
 
     async def _body(self, scope: MutableMapping[str, Any], receive: Receive) -> bytes:
         most = self.settings.max_body

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from whyalike.errors import BadInput
 
@@ -35,6 +38,37 @@ class ServerSettings:
                 raise BadInput(f"{name} should be above 0; got {getattr(self, name)!r}.")
         if self.token is not None and not self.token.strip():
             raise BadInput("The token is empty. Give one, or leave it out.")
+        if self.token is not None and not re.fullmatch(r"[!-~]([ -~]*[!-~])?", self.token):
+            raise BadInput(
+                "A request cannot carry the token: it begins or ends with a space, or is not printable ASCII. "
+                "Use letters, digits and punctuation."
+            )
+
+
+def parse_models(given: Sequence[str]) -> dict[str, str | None]:
+    """Models by the names to show: each is a Hugging Face name or a path, or ``NAME=`` and one of them.
+
+    >>> parse_models(["ours=runs/7/checkpoint", "sentence-transformers/all-mpnet-base-v2"])
+    {'ours': 'runs/7/checkpoint', 'sentence-transformers/all-mpnet-base-v2': 'sentence-transformers/all-mpnet-base-v2'}
+    """
+    models: dict[str, str | None] = {}
+    for each in given:
+        name, sign, source = each.partition("=")
+        if not sign or _is_path(each):
+            name = source = each
+        if name in models:
+            raise BadInput(
+                f"Two models have the name {name!r}: {models[name]} and {source}. Give one another name with --model NAME=PATH."
+            )
+        models[name] = source
+    return models
+
+
+def _is_path(given: str) -> bool:
+    try:
+        return Path(given).expanduser().exists()
+    except (OSError, RuntimeError, ValueError):  # too long, no home, a zero byte
+        return False
 
 
 def hosts_for(address: str) -> tuple[str, ...] | None:

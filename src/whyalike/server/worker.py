@@ -60,7 +60,7 @@ class Worker:
         """Loaded at first use, in the worker's own thread, once."""
         name = self.name_of(model)
         if name not in self._encoders:
-            self._encoders[name] = load_encoder(self.settings.models[name])
+            self._encoders[name] = load_encoder(self.settings.models[name], name=name)
         return self._encoders[name]
 
     def explanation(

@@ -5,22 +5,24 @@ export { $ };
 
 const RETRIES = 40; // of a busy server, about a second apart
 
-async function send(path, body, signal) {
+const TOKEN = "whyalike-token"; // kept until the tab is closed
+
+async function send(path, body, token, signal) {
   const headers = { "Content-Type": "application/json" };
-  const token = sessionStorage.getItem("whyalike-token");
   if (token) headers.Authorization = `Bearer ${token}`;
   return fetch(path, body === undefined ? { headers, signal } : { method: "POST", headers, signal, body: JSON.stringify(body) });
 }
 
 export async function ask(path, body, signal) {
   for (let attempt = 0; ; attempt += 1) {
-    const answer = await send(path, body, signal);
+    const token = sessionStorage.getItem(TOKEN);
+    const answer = await send(path, body, token, signal);
     if (answer.ok) return answer;
+    const problem = (await answer.json().catch(() => ({}))).error ?? {};
     if (answer.status === 401) {
-      await askForToken();
+      if (sessionStorage.getItem(TOKEN) === token) await askForToken(problem.type === "WrongToken"); // else another was given meanwhile
       continue;
     }
-    const problem = (await answer.json().catch(() => ({}))).error ?? {};
     if (problem.type !== "Busy" || attempt >= RETRIES) throw new Error(problem.on_page ?? problem.message ?? `The server answered ${answer.status}.`);
     if (!signal?.aborted) say("The server is busy; trying again …", "busy");
     const pause = 1000 * Number(answer.headers.get("Retry-After") || 1) * (0.5 + Math.random());
@@ -29,19 +31,43 @@ export async function ask(path, body, signal) {
   }
 }
 
-function askForToken() {
+let asking = null; // one form, however many requests wait for it
+
+function askForToken(wrong) {
+  asking ??= showTokenForm(wrong).finally(() => { asking = null; });
+  return asking;
+}
+
+function showTokenForm(wrong) {
+  sessionStorage.removeItem(TOKEN);
   const form = document.importNode($("#token-form").content, true).firstElementChild;
   $("#status").after(form);
-  form.querySelector("input").focus();
+  const input = form.querySelector("input");
+  const refuse = () => {
+    form.querySelector("[role=alert]")?.remove();
+    form.append(Object.assign(document.createElement("p"), { role: "alert", textContent: "That token is not right." }));
+    input.value = "";
+    input.focus();
+  };
+  input.focus();
+  if (wrong) refuse();
   return new Promise((done) => {
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      sessionStorage.setItem("whyalike-token", form.querySelector("input").value.replace(/[^\x21-\x7e]/g, ""));
+      const token = input.value.trim();
+      if (!/^[\x20-\x7e]+$/.test(token)) return refuse(); // a header cannot carry it, and no server's token is like it
+      sessionStorage.setItem(TOKEN, token);
       form.remove();
       done();
     });
   });
 }
+
+// The address holds the page's state behind the #, so the link to the content may not change it.
+$(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  $("#main").focus();
+});
 
 export function say(text, kind = "") {
   const status = $("#status");
