@@ -37,9 +37,8 @@ def failures(corpus: Corpus) -> Section:
                 pictures[heading] = _explained(corpus, name, row)
         tables[name] = rows
         says.append(
-            f"{name}: {np.mean(np.abs(gap) > FAR):.0%} of the pairs stand in another place by its scores than by "
-            "people's, by "
-            f"more than {FAR:.0%} of all pairs."
+            f"{name}: {np.mean(np.abs(gap) > FAR):.0%} of the pairs stand far from their place in people's order (by more than "
+            f"{FAR:.0%} of all pairs)."
         )
     return Section(
         "failures",

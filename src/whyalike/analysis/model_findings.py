@@ -1,7 +1,7 @@
 """What to remember of a report: sentences made from numbers by stated rules.
 
-Each topic is a function from the models' numbers to a `ModelFinding`, or to the reason why there is none. Of one model it says
-what the numbers are; of several it says where they differ, and whether the difference is sure (see `profile.is_sure`).
+Each topic is one function from the models' numbers to a `ModelFinding`, or to the reason why there is none. Of one model it
+says what the numbers are; of several it says where they differ, and whether the difference is sure (see `profile.is_sure`).
 Findings that differ surely come first, then those that warn, then the order of `TOPICS`.
 """
 
