@@ -19,8 +19,8 @@ from tests.unit.test_golden_pictures import SCENES
 from whyalike.analysis.report import report
 from whyalike.evaluate.rating import prepare
 from whyalike.evaluate.run import cases_of, evaluate
-from whyalike.render.analysis import to_report
 from whyalike.render.evaluation import to_html as evaluation_page
+from whyalike.render.report import to_report
 from whyalike.server.settings import ServerSettings
 from whyalike.server.study import create_study
 
@@ -179,5 +179,5 @@ def test_the_page_of_an_evaluation_can_be_read_by_everyone(page: Page) -> None:
 
 def test_a_report_can_be_read_by_everyone(page: Page, tmp_path: Path) -> None:
     study = make_corpus(tiny_encoder("bert"), tmp_path / "study")
-    page.set_content(to_report(report(study), study, "our own"))
+    page.set_content(to_report(report(study), data="our own", card="# A card"))
     check(page)

@@ -18,7 +18,7 @@ from whyalike.render.legend import LOWERS, RAISES, explain_colours
 from whyalike.render.scene import Heading, PairLine, Part, Scene, scene_of
 from whyalike.render.svg import texts_with_links
 from whyalike.results.explanation import Explanation
-from whyalike.results.finding import Piece
+from whyalike.results.finding import Piece, shorten
 from whyalike.results.numbers import cell, plain, signed
 from whyalike.results.words import printable
 
@@ -212,7 +212,7 @@ def pairs(lines: Sequence[PairLine], limit: float) -> str:
     rows = "".join(
         f'<tr><td class="cell {shade_class(line.value, limit)}">{signed(line.value)}</td>'
         + (f'<td class="share">{percent(line.share)}</td>' if shares else "")
-        + f"<td><bdi>{escape(line.left)}</bdi> ↔ <bdi>{escape(line.right)}</bdi>{_times(line)}</td></tr>"
+        + f"<td><bdi>{escape(shorten(line.left))}</bdi> ↔ <bdi>{escape(shorten(line.right))}</bdi>{_times(line)}</td></tr>"
         for line in lines
     )
     heads = ("adds", "share", "pair") if shares else ("adds", "pair")

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from whyalike.colours import shade_step
 from whyalike.results.explanation import Explanation, Pair
-from whyalike.results.finding import LONGEST, Finding, find, fits_range
+from whyalike.results.finding import Finding, find, fits_range, shorten
 from whyalike.results.matching import Match
 from whyalike.results.numbers import plain
 from whyalike.results.records import NOTHING_MEASURED
@@ -187,7 +187,7 @@ def _advice(left: tuple[Word, ...], right: tuple[Word, ...], finding: Finding) -
         best = max((word for word in words if word.kind == "text"), key=lambda word: word.value, default=None)
         if finding.whole is None or best is None or best.value <= 0:
             return ""
-        named.append(f"{best.label[:LONGEST]} on the {name} ({plain(100 * best.value / finding.whole, 0)} %)")
+        named.append(f"“{shorten(best.label)}” on the {name} ({plain(100 * best.value / finding.whole, 0)} %)")
     return f"What would lower it: to change or leave out {named[0]} or {named[1]}. Their pairs carry most of the score."
 
 

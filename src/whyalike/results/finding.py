@@ -140,7 +140,7 @@ def find(e: Explanation) -> Finding:
     """The finding of an explanation."""
     if e.matching is not None:
         pairs = dict.fromkeys((match.left, match.right, match.score) for match in e.matching.top)
-        groups = [Group((_short(left),), (_short(right),), value) for left, right, value in pairs]
+        groups = [Group((shorten(left),), (shorten(right),), value) for left, right, value in pairs]
         return Finding(e.score, _level(e), tuple(groups[:MOST]), (), 1.0, 0.0, 0.0, 0.0, None, False)
     e = e.by("word") if e.left.unit == "token" else e
     left, right = _Names.of(e.left), _Names.of(e.right)
@@ -206,7 +206,7 @@ class _Names:
         numbers = np.array([known.setdefault(each.casefold(), len(known)) for each in written], dtype=np.int64)
         first = tuple(int(np.flatnonzero(numbers == number)[0]) for number in range(len(known)))
         counts = tuple(int((numbers == number).sum()) for number in range(len(known)))
-        return cls(tuple(_short(written[index]) for index in first), first, counts, numbers)
+        return cls(tuple(shorten(written[index]) for index in first), first, counts, numbers)
 
     def written(self, members: Sequence[int]) -> tuple[str, ...]:
         """Words, strongest first; neighbours in the text as one piece."""
@@ -258,6 +258,7 @@ def _partners(values: Float[np.ndarray, "units"], most: int) -> list[int]:
     return [int(index) for index in order if values[index] >= HALF * values[order[0]]]
 
 
-def _short(label: str) -> str:
+def shorten(label: str) -> str:
+    """A label in one line, of at most `LONGEST` characters."""
     label = " ".join(label.split())
     return label if len(label) <= LONGEST else label[: LONGEST - 1].rstrip() + "…"

@@ -20,6 +20,7 @@ from whyalike.results.sides import UNITS, Unit
 from whyalike.server.settings import ServerSettings
 
 T = TypeVar("T")
+LONG = 1500  # characters of both texts
 LONGEST_HOLD = 5.0  # seconds
 REFUSALS_PER_SECOND = 25  # about; above it refusals are held back
 Key = tuple[str, str, int | None, str, str, bool, Unit | None]
@@ -74,9 +75,13 @@ class Worker:
         truncate: bool,
         aligned: bool = False,
     ) -> Explanation:
-        """An explanation in a unit; the same texts in another unit are not explained again, unless units are aligned."""
+        """An explanation in a unit; the same texts in another unit are not explained again.
+
+        Unless units are aligned, or the texts are long: sentences then cost a tenth of words, and are shown first.
+        """
         finest = parse_method(method).method.unit
-        own = unit if aligned or UNITS.index(unit) < UNITS.index(finest) else None  # a unit it cannot give is refused
+        refused = UNITS.index(unit) < UNITS.index(finest)  # a unit it cannot give
+        own = unit if aligned or refused or len(left) + len(right) > LONG else None
         key = (self.name_of(model), method, layer, left, right, truncate, own)
         found = self._kept.get(key)
         if found is None:

@@ -18,6 +18,7 @@ export function links(place, pairs) {
   place.classList.remove("linked");
   const [left, right] = [...place.querySelectorAll(".line")].map((text) => [...text.querySelectorAll("[data-index]")]);
   if (!left || !right || Math.max(left.length, right.length) > LINKED) return;
+  if ([left, right].some((words) => words.some((word) => word.offsetTop !== words[0].offsetTop))) return; // links would cross words
   place.classList.add("linked");
   const ground = place.getBoundingClientRect();
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");

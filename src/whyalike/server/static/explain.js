@@ -20,7 +20,7 @@ async function run(signal) {
   if (asked.unit !== "word" || words < LONG) {
     const answer = await (await ask("/api/explain", asked, signal)).json();
     if (!signal.aborted) finish(asked, answer);
-    return signal.aborted ? "" : `Explained: score ${answer.score.toFixed(3)}.`;
+    return signal.aborted ? "" : "Explained.";
   }
   const first = performance.now(), coarse = { ...asked, unit: "sentence" };
   const answer = await (await ask("/api/explain", coarse, signal)).json();
@@ -43,7 +43,7 @@ async function refine(asked, signal, estimate) {
     const answer = await (await ask("/api/explain", asked, signal)).json();
     if (signal.aborted) return "";
     finish(asked, answer);
-    return `Explained: score ${answer.score.toFixed(3)}.`;
+    return "Explained.";
   } catch (error) {
     if (signal.aborted) throw error;
     return `Sentences are shown. Word by word did not work: ${error.message}`;
