@@ -25,6 +25,7 @@ from transformers import PreTrainedModel
 from whyalike.encoders.available import DEFAULT_HUB_NAME, DEFAULT_NAME, embedded_folder, models_folder
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.modules import MODULES
+from whyalike.encoders.transformer import TransformerEncoder
 from whyalike.errors import BadInput, UnknownModel, WhyalikeError, unknown
 
 DEFAULT_SHA256 = {  # of every file of the embedded model that affects a result
@@ -68,9 +69,9 @@ def load_encoder(
         if pooling is not None or tokenizer is not None:
             raise BadInput("A SentenceTransformer has its own tokenizer and pooling. Leave both arguments out.")
         name = _name_of(getattr(model[0], "auto_model", model[0]))
-        return Encoder(model if device is None else model.to(device), name, similarity=similarity)
+        return TransformerEncoder(model if device is None else model.to(device), name, similarity=similarity)
     if isinstance(model, PreTrainedModel):
-        return Encoder(_around(model, tokenizer, pooling, device), _name_of(model), similarity=similarity)
+        return TransformerEncoder(_around(model, tokenizer, pooling, device), _name_of(model), similarity=similarity)
     if tokenizer is not None:
         raise BadInput("A tokenizer is taken only together with a transformers model in memory. Leave it out.")
     folder, name = _where(model)
@@ -78,7 +79,7 @@ def load_encoder(
         _check_that_it_exists(folder)
         made = _open(folder, pooling, device, trust_remote_code)
         assumed = pooling is None and not _states_its_modules(folder)
-        return Encoder(made, name, similarity=similarity, pooling_assumed=assumed)
+        return TransformerEncoder(made, name, similarity=similarity, pooling_assumed=assumed)
 
 
 _LOADED: LRUCache[tuple[str, int], Encoder] = LRUCache(maxsize=2)

@@ -28,8 +28,9 @@ import torch
 from jaxtyping import Bool, Float
 
 from whyalike.data.tables import evenly
-from whyalike.encoders.encoder import Batch, Encoder
+from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.tokens import Reading
+from whyalike.encoders.transformer import Batch, TransformerEncoder
 from whyalike.encoders.twin import Features
 from whyalike.errors import BadInput, unknown
 from whyalike.evaluate.measure import Case, Measure, Row, means
@@ -52,7 +53,7 @@ STAYING = ("special", "prompt")  # kinds of tokens that are no part of the text
 
 def replacement(encoder: Encoder) -> tuple[str, int]:
     """What a word becomes when it is taken away."""
-    tokenizer = encoder.reader.tokenizer
+    tokenizer = encoder.transformer.reader.tokenizer
     for name in ("mask", "unk", "pad"):
         number = getattr(tokenizer, f"{name}_token_id")
         if number is not None:
@@ -74,7 +75,8 @@ def embeddings_with(
     staying: Sequence[str] = STAYING,
 ) -> Float[np.ndarray, "rows dim"]:
     """The embedding of a text with only some of its tokens, for each row; tokens of the ``staying`` kinds are always there."""
-    (batch,) = encoder.batches([reading], 1)
+    inside = encoder.transformer
+    (batch,) = inside.batches([reading], 1)
     always = np.array([kind in staying for kind in reading.side.kinds])
     kept, places = np.unique(kept | always, axis=0, return_inverse=True)
     found = np.zeros((len(kept), encoder.record.dim))
@@ -84,12 +86,14 @@ def embeddings_with(
         numbers = np.flatnonzero(lengths == length)
         for start in range(0, len(numbers), ROWS_TOGETHER):
             some = numbers[start : start + ROWS_TOGETHER]
-            features = _features(encoder, batch, torch.as_tensor(kept[some], device=encoder.device), removal)
-            found[some] = encoder.run(features, encoder.layers)[0].double().cpu().numpy()
+            features = _features(inside, batch, torch.as_tensor(kept[some], device=inside.device), removal)
+            found[some] = inside.run(features, inside.layers)[0].double().cpu().numpy()
     return found[places]
 
 
-def _features(encoder: Encoder, batch: Batch, kept: Bool[torch.Tensor, "rows tokens"], removal: Removal) -> Features:
+def _features(
+    encoder: TransformerEncoder, batch: Batch, kept: Bool[torch.Tensor, "rows tokens"], removal: Removal
+) -> Features:
     rows = {
         name: value.expand(len(kept), -1) if isinstance(value, torch.Tensor) and value.ndim == 2 else value
         for name, value in batch.features.items()

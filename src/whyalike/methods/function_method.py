@@ -21,7 +21,7 @@ from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.tokens import Reading
 from whyalike.errors import BadInput, DamagedFile
 from whyalike.language.words import split_words
-from whyalike.methods.method import PairMethod, to_numpy
+from whyalike.methods.method import PairMethod
 from whyalike.results.explanation import Explanation
 from whyalike.results.sides import group
 from whyalike.storage.reading import Fields, parse_json, read_text
@@ -89,10 +89,7 @@ def explain_matrix(method: PairMethod, encoder: Encoder, left: Reading, right: R
         )
     whole = np.zeros((len(sides[0]), len(sides[1])))
     whole[np.ix_(*own)] = matrix
-    embeddings = [
-        to_numpy(encoder.run(next(encoder.batches([reading], 1)).features, encoder.layers)[0][0])
-        for reading in (left, right)
-    ]
+    embeddings = [encoder.embed_with_prompt([reading.side.text], reading.prompt)[0] for reading in (left, right)]
     return Explanation(
         left=sides[0],
         right=sides[1],

@@ -14,8 +14,9 @@ from jaxtyping import Float
 from torch import Tensor
 from tqdm import tqdm
 
-from whyalike.encoders.encoder import Batch, Encoder
+from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.tokens import Reading
+from whyalike.encoders.transformer import Batch, TransformerEncoder
 from whyalike.methods.cache import ContributionCache, TextKey
 from whyalike.methods.method import Method, Options, TextPairs, does_not_add_up, to_numpy
 from whyalike.results.contributions import ROUNDING, Contributions, Products
@@ -74,23 +75,9 @@ class Totals:
 class SecondOrder(Method):
     """A method that gives each text its contributions, whatever it is compared with."""
 
-    layer: int | None
-
     @abstractmethod
-    def batch_contributions(self, encoder: Encoder, batch: Batch, units: BatchUnits, budget: int) -> BatchContributions:
-        """The contributions of one batch of equally long texts."""
-
-    @abstractmethod
-    def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
-        """One text's products with a direction; without its contributions where that is cheaper."""
-
-    def layer_in(self, encoder: Encoder) -> int:
-        """The layer in this encoder. Methods without a layer use the last."""
-        return encoder.check_layer(encoder.layers if self.layer is None else self.layer)
-
-    def compared(self, embedding: Float[Tensor, "dim"]) -> Float[Tensor, "dim"]:
-        """An embedding as the method compares it."""
-        return embedding
+    def of_readings(self, encoder: Encoder, readings: Sequence[Reading], options: Options) -> list[Contributions]:
+        """One `Contributions` per reading, in order."""
 
     def texts_to_pull(
         self, pairs: Sequence[KeyPair], readings: Mapping[TextKey, Reading], units: Mapping[TextKey, int]
@@ -104,45 +91,10 @@ class SecondOrder(Method):
         """The products of each reading with vectors of its own, for the texts that `texts_to_pull` names."""
         return []
 
-    def check(self, encoder: Encoder) -> None:
-        self.layer_in(encoder)
-
     @final
     def contributions(self, encoder: Encoder, texts: Sequence[str], options: Options) -> list[Contributions]:
         readings = encoder.read(texts, prompt=options.prompts[0], truncate=options.truncate)
         return self.of_readings(encoder, readings, options)
-
-    @final
-    def of_readings(self, encoder: Encoder, readings: Sequence[Reading], options: Options) -> list[Contributions]:
-        """One `Contributions` per reading, in order. Texts of one length are computed together."""
-        record = self.record(encoder)
-
-        def compute(batch: Batch) -> Iterator[Contributions]:
-            units = split_into_units(batch, options.unit, encoder)
-            found = self.batch_contributions(encoder, batch, units, options.budget)
-            for row, side in enumerate(units.sides):
-                tokens, embedding = (to_numpy(x) for x in (found.units[: len(side), row], found.embedding[row]))
-                yield Contributions(
-                    side=side,
-                    tokens=tokens,
-                    remainder=self._remainder(tokens, embedding),
-                    embedding=embedding,
-                    states=to_numpy(units.masks[: len(side), row] @ found.middle[row]),
-                    method=record,
-                    model=encoder.record,
-                    measured=found.measured[row] if found.measured else NOTHING_MEASURED,
-                )
-
-        return in_batches(encoder, readings, compute, options.progress)
-
-    def _remainder(
-        self, tokens: Float[np.ndarray, "tokens space"], embedding: Float[np.ndarray, "dim"]
-    ) -> Float[np.ndarray, "space"]:
-        """What is left of the embedding, in float64, so that also a model in half precision adds up. Rounding is nothing."""
-        left = embedding - tokens.sum(0, dtype=np.float64) if self.adds_up else np.zeros(tokens.shape[1])
-        if np.linalg.norm(left) <= ROUNDING * np.linalg.norm(embedding):
-            left = np.zeros_like(left)
-        return left.astype(tokens.dtype)
 
     @final
     def explain_pairs(self, encoder: Encoder, pairs: TextPairs, options: Options) -> Iterator[Explanation]:
@@ -185,17 +137,77 @@ class SecondOrder(Method):
                 sides = [part.by(options.unit) if options.aligned else part for part in (known[left], known[right])]
                 yield explain_parts(*sides, aligned=options.aligned).by(options.unit)
 
+
+class TransformerMethod(SecondOrder):
+    """A second-order method that looks at the hidden states of a transformer."""
+
+    layer: int | None
+
+    @abstractmethod
+    def batch_contributions(
+        self, encoder: TransformerEncoder, batch: Batch, units: BatchUnits, budget: int
+    ) -> BatchContributions:
+        """The contributions of one batch of equally long texts."""
+
+    @abstractmethod
+    def totals(self, encoder: TransformerEncoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
+        """One text's products with a direction; without its contributions where that is cheaper."""
+
+    def layer_in(self, encoder: TransformerEncoder) -> int:
+        """The layer in this encoder. Methods without a layer use the last."""
+        return encoder.check_layer(encoder.layers if self.layer is None else self.layer)
+
+    def compared(self, embedding: Float[Tensor, "dim"]) -> Float[Tensor, "dim"]:
+        """An embedding as the method compares it."""
+        return embedding
+
+    def check(self, encoder: Encoder) -> None:
+        self.layer_in(encoder.transformer)
+
+    @final
+    def of_readings(self, encoder: Encoder, readings: Sequence[Reading], options: Options) -> list[Contributions]:
+        """One `Contributions` per reading, in order. Texts of one length are computed together."""
+        record, inside = self.record(encoder), encoder.transformer
+
+        def compute(batch: Batch) -> Iterator[Contributions]:
+            units = split_into_units(batch, options.unit, inside)
+            found = self.batch_contributions(inside, batch, units, options.budget)
+            for row, side in enumerate(units.sides):
+                tokens, embedding = (to_numpy(x) for x in (found.units[: len(side), row], found.embedding[row]))
+                yield Contributions(
+                    side=side,
+                    tokens=tokens,
+                    remainder=self._remainder(tokens, embedding),
+                    embedding=embedding,
+                    states=to_numpy(units.masks[: len(side), row] @ found.middle[row]),
+                    method=record,
+                    model=encoder.record,
+                    measured=found.measured[row] if found.measured else NOTHING_MEASURED,
+                )
+
+        return in_batches(inside, readings, compute, options.progress)
+
+    def _remainder(
+        self, tokens: Float[np.ndarray, "tokens space"], embedding: Float[np.ndarray, "dim"]
+    ) -> Float[np.ndarray, "space"]:
+        """What is left of the embedding, in float64, so that also a model in half precision adds up. Rounding is nothing."""
+        left = embedding - tokens.sum(0, dtype=np.float64) if self.adds_up else np.zeros(tokens.shape[1])
+        if np.linalg.norm(left) <= ROUNDING * np.linalg.norm(embedding):
+            left = np.zeros_like(left)
+        return left.astype(tokens.dtype)
+
     @final
     def explain_against(self, encoder: Encoder, text: str, other: str, options: Options) -> OneSided:
         if not self.adds_up:
             raise does_not_add_up(self)
+        inside = encoder.transformer
         readings = [
             encoder.read([each], prompt=prompt, truncate=options.truncate)[0]
             for each, prompt in zip((text, other), options.prompts, strict=True)
         ]
-        own, fixed = (next(encoder.batches([reading], 1)) for reading in readings)
-        towards = self.compared(encoder.run(fixed.features, encoder.layers)[0][0])
-        totals = self.totals(encoder, own, towards, options.budget)
+        own, fixed = (next(inside.batches([reading], 1)) for reading in readings)
+        towards = self.compared(inside.run(fixed.features, inside.layers)[0][0])
+        totals = self.totals(inside, own, towards, options.budget)
         embeddings = to_numpy(totals.embedding), to_numpy(towards)
         score = encoder.record.score(*embeddings)
         values = to_numpy(totals.tokens).astype(float) / encoder.record.scale(*embeddings)
@@ -212,7 +224,7 @@ class SecondOrder(Method):
         return whole.by(options.unit)
 
 
-class PullingMethod(SecondOrder):
+class PullingMethod(TransformerMethod):
     """A method for which the products of a text's contributions with a few vectors cost one backward pass per vector.
 
     So a short text with a long one costs the units of the short one.
@@ -220,7 +232,7 @@ class PullingMethod(SecondOrder):
 
     @abstractmethod
     def batch_products(
-        self, encoder: Encoder, batch: Batch, units: BatchUnits, towards: BatchVectors, budget: int
+        self, encoder: TransformerEncoder, batch: Batch, units: BatchUnits, towards: BatchVectors, budget: int
     ) -> BatchProducts:
         """The products of one batch of equally long texts."""
 
@@ -252,15 +264,15 @@ class PullingMethod(SecondOrder):
     def products(
         self, encoder: Encoder, readings: Sequence[Reading], vectors: Sequence[Vectors], options: Options
     ) -> list[Products]:
-        record = self.record(encoder)
+        record, inside = self.record(encoder), encoder.transformer
 
         def compute(batch: Batch) -> Iterator[Products]:
-            units = split_into_units(batch, options.unit, encoder)
+            units = split_into_units(batch, options.unit, inside)
             own = [vectors[number] for number in batch.numbers]
             towards = units.masks.new_zeros(max(map(len, own)), len(own), encoder.record.dim)
             for row, each in enumerate(own):
                 towards[: len(each), row] = torch.from_numpy(each)
-            found = self.batch_products(encoder, batch, units, towards, options.budget)
+            found = self.batch_products(inside, batch, units, towards, options.budget)
             for row, side in enumerate(units.sides):
                 yield Products(
                     side=side,
@@ -271,11 +283,11 @@ class PullingMethod(SecondOrder):
                     model=encoder.record,
                 )
 
-        return in_batches(encoder, readings, compute, options.progress)
+        return in_batches(inside, readings, compute, options.progress)
 
 
 def in_batches(
-    encoder: Encoder, readings: Sequence[Reading], compute: Callable[[Batch], Iterable[Part]], progress: bool
+    encoder: TransformerEncoder, readings: Sequence[Reading], compute: Callable[[Batch], Iterable[Part]], progress: bool
 ) -> list[Part]:
     """What ``compute`` gives for each reading, in their order; readings of one length are computed together.
 
@@ -301,16 +313,16 @@ def read_texts(encoder: Encoder, keys: Sequence[TextKey], truncate: bool) -> dic
 
 
 def totals_from_contributions(
-    method: SecondOrder, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int
+    method: TransformerMethod, encoder: TransformerEncoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int
 ) -> Totals:
-    """`SecondOrder.totals` from the contributions themselves, for methods to which they cost next to nothing."""
+    """`TransformerMethod.totals` from the contributions themselves, for methods to which they cost next to nothing."""
     found = method.batch_contributions(encoder, batch, split_into_units(batch, "token", encoder), budget)
     return Totals(
         found.units[:, 0] @ towards, found.embedding[0], found.measured[0] if found.measured else NOTHING_MEASURED
     )
 
 
-def split_into_units(batch: Batch, unit: Unit, encoder: Encoder) -> BatchUnits:
+def split_into_units(batch: Batch, unit: Unit, encoder: TransformerEncoder) -> BatchUnits:
     """The batch's texts in units."""
     grouped = [group(reading.side, unit) for reading in batch.readings]
     masks = np.zeros((max(len(side) for side, _ in grouped), len(grouped), batch.length), dtype=np.float32)

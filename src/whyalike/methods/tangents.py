@@ -28,9 +28,9 @@ from torch.autograd import forward_ad
 from torch.func import jvp, vmap
 
 from whyalike.encoders.attention import ExplicitAttention
-from whyalike.encoders.encoder import Batch, Encoder
 from whyalike.encoders.frozen import record, record_pooling
 from whyalike.encoders.gates import Biases, Detached, Gates, Wiring
+from whyalike.encoders.transformer import Batch, TransformerEncoder
 from whyalike.encoders.twin import Features, Pass, tile
 
 GIBIBYTE = 2**30
@@ -46,7 +46,7 @@ Masks = Float[Tensor, "units batch tokens"]
 class States:
     """Hidden states of a batch at a layer, and what is needed to run on from there."""
 
-    encoder: Encoder
+    encoder: TransformerEncoder
     features: Features
     layer: int
     hidden: Float[Tensor, "batch tokens hidden"]
@@ -64,7 +64,7 @@ class States:
 
 
 def states_at(
-    encoder: Encoder, batch: Batch, layer: int, normalize: bool = False
+    encoder: TransformerEncoder, batch: Batch, layer: int, normalize: bool = False
 ) -> tuple[States, Float[Tensor, "batch dim"]]:
     """A plain pass: the states at the layer, and the embedding."""
     embedding, current = encoder.run(batch.features, layer)
@@ -82,7 +82,7 @@ def directions_of(change: Points, masks: Masks) -> Directions:
 
 
 def frozen_contributions(
-    encoder: Encoder,
+    encoder: TransformerEncoder,
     batch: Batch,
     layer: int,
     masks: Masks,
@@ -112,7 +112,7 @@ def jacobian_products(states: States, points: Points, change: Points, masks: Mas
 
 
 def pooled_contributions(
-    encoder: Encoder, features: Features, states: Points, masks: Masks, budget: int
+    encoder: TransformerEncoder, features: Features, states: Points, masks: Masks, budget: int
 ) -> UnitVectors:
     """What each unit of the states that are pooled adds to the embedding, the gates after the transformer held."""
     with torch.no_grad():
@@ -230,19 +230,19 @@ REPLAY_TOKENS, TANGENT_TOKENS = (
 )  # tokens per pass that keep two cores busy and their caches warm; see benchmarks/
 
 
-def rounds_at_once(encoder: Encoder, hidden: Points, budget: int, *, tokens: int = REPLAY_TOKENS) -> int:
+def rounds_at_once(encoder: TransformerEncoder, hidden: Points, budget: int, *, tokens: int = REPLAY_TOKENS) -> int:
     """How many rounds of these rows to run in one pass: enough to be fast, few enough for the memory budget."""
     batch, length, width = hidden.shape
     affordable = budget // bytes_per_token(encoder, length, width, hidden.element_size())
     return max(1, min(tokens, affordable) // (batch * length))
 
 
-def rows_at_once(encoder: Encoder, hidden: Float[Tensor, "1 tokens hidden"], budget: int) -> int:
+def rows_at_once(encoder: TransformerEncoder, hidden: Float[Tensor, "1 tokens hidden"], budget: int) -> int:
     """How many rows of this length to differentiate in one pass; each takes about three times what it takes to run."""
     return max(1, rounds_at_once(encoder, hidden, budget // 3))
 
 
-def bytes_per_token(encoder: Encoder, tokens: int, width: int, item: int) -> int:
+def bytes_per_token(encoder: TransformerEncoder, tokens: int, width: int, item: int) -> int:
     """What one token of one row takes at the worst moment of a block: its states, its MLP, its rows of attention."""
     config = encoder.model[0].auto_model.config.get_text_config()
     inner = getattr(config, "intermediate_size", None) or 4 * width
