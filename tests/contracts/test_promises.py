@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import whyalike
+from tests.embedding_functions import embed_words
 from tests.families import FAMILIES, LEFT, RIGHT, tiny_encoder, tiny_model, tokenizer
 from whyalike.encoders.twin import Twin
 from whyalike.methods.integrated_jacobians import double_precision
@@ -21,6 +22,8 @@ SECOND_ORDER = [
     name for name, method in whyalike.METHODS.items() if issubclass(method, SecondOrder) and method.unit == "token"
 ]
 ADDING_UP = [name for name, method in whyalike.METHODS.items() if method.adds_up]
+LAYERED = [name for name in ADDING_UP if name in SECOND_ORDER]  # those that look at the states of a layer
+REMOVING = [name for name in ADDING_UP if name not in LAYERED]
 
 
 @pytest.fixture(scope="module")
@@ -107,12 +110,24 @@ def test_a_text_in_many_pairs_is_explained_once(encoder: whyalike.Encoder, monke
 
 
 @pytest.mark.parametrize("layer", [0, 1, 2, 3])
-@pytest.mark.parametrize("method", ADDING_UP)
+@pytest.mark.parametrize("method", LAYERED)
 def test_adds_up_at_every_layer_and_unit(method: str, layer: int, encoder: whyalike.Encoder) -> None:
     for unit in ("token", "word", "sentence"):
         e = whyalike.explain(LEFT, RIGHT, encoder=encoder, method=method, layer=layer, unit=unit)  # type: ignore[arg-type]
         assert e.adds_up
         assert e.left.unit == unit
+
+
+@pytest.mark.parametrize("method", REMOVING)
+@pytest.mark.parametrize("unit", ["word", "sentence"])
+@pytest.mark.parametrize("kind", ["bert", "function"])
+def test_methods_without_layers_add_up_in_every_unit(kind: str, unit: Any, method: str) -> None:
+    found = tiny_encoder("bert", dtype=torch.float32) if kind == "bert" else whyalike.load_encoder(embed_words)
+    for texts in ((LEFT, RIGHT), (f"{LEFT} {RIGHT}", THIRD), (LEFT, LEFT)):
+        e = whyalike.explain(*texts, encoder=found, method=method, unit=unit)
+        assert e.adds_up
+        assert e.left.unit == unit
+        assert e.score == pytest.approx(float(found.record.score(*found.embed(texts))), abs=1e-6)
 
 
 @pytest.mark.parametrize("method", SECOND_ORDER)
@@ -136,7 +151,7 @@ def test_the_one_sided_view_equals_row_sums_plus_left_terms(method: str, encoder
     assert one.score == pytest.approx(e.score, abs=1e-6)
 
 
-@pytest.mark.parametrize("method", ADDING_UP)
+@pytest.mark.parametrize("method", LAYERED)
 def test_reverse_mode_gives_the_same(method: str) -> None:
     wide, narrow = (tiny_encoder("bert", similarity="dot") for _ in range(2))
     narrow.model.truncate_dim = 3  # fewer dimensions than tokens: backward passes are cheaper
@@ -161,7 +176,7 @@ def test_the_model_is_as_it_was_after_success(method: str) -> None:
     encoder = tiny_encoder("bert")
     encoder.model.train()
     before = snapshot(encoder.model)
-    layer = None if method in ("tfidf_vectors", "contextual_cosine", "exact_match") else 1
+    layer = None if method in ("tfidf_vectors", "contextual_cosine", "exact_match", *REMOVING) else 1
     whyalike.explain(LEFT, RIGHT, encoder=encoder, method=ready(method), layer=layer)
     assert snapshot(encoder.model) == before
 

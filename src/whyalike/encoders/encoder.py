@@ -41,6 +41,10 @@ class Encoder(ABC):
     def read(self, texts: Sequence[str], *, prompt: str | None = None, truncate: bool = False) -> list[Reading]:
         """The texts as this encoder reads them."""
 
+    @abstractmethod
+    def states(self, readings: Sequence[Reading]) -> list[Float[np.ndarray, "units hidden"]]:
+        """Of each reading the hidden states in the middle of the model, one per unit; 0 wide where nothing is known of them."""
+
     @property
     @abstractmethod
     def transformer(self) -> TransformerEncoder:

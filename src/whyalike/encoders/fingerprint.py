@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from collections.abc import Callable
+from types import CodeType, FunctionType
 from typing import Any
 
 import torch
@@ -85,3 +88,33 @@ def _bytes(tensor: Tensor) -> Any:
     """A tensor's values as they lie in memory; numpy does not know all of torch's types, but it knows bytes."""
     flat = tensor.detach().contiguous().cpu().flatten()
     return flat.view(torch.uint8).numpy() if flat.numel() else b""
+
+
+def fingerprint_of_function(function: Callable[..., Any], facts: Any) -> str:
+    """A digest of a function's code and of what else is known of it. What the code calls, a server say, is not covered."""
+    return digest_of(json.dumps([version_of(function), facts], sort_keys=True))
+
+
+def version_of(function: Callable[..., Any]) -> str:
+    """A digest of a function's code, constants, defaults and closed-over values. Functions it calls are not covered."""
+    facts: Any = repr(function)
+    if isinstance(function, FunctionType):
+        inner = [cell.cell_contents for cell in function.__closure__ or ()]
+        facts = (*_facts(function.__code__), function.__defaults__, function.__kwdefaults__, inner)
+    elif isinstance(call := type(function).__call__, FunctionType):  # an object with __call__
+        facts = (*_facts(call.__code__), getattr(function, "__dict__", None))
+    return digest_of(re.sub(r" at 0x[0-9a-f]+", "", repr(facts)))  # an address is another one in the next process
+
+
+def _facts(code: CodeType) -> tuple[Any, ...]:
+    """What code does, with the facts of inner functions in place of their addresses."""
+    return (
+        code.co_code.hex(),
+        code.co_names,
+        [_facts(each) if isinstance(each, CodeType) else each for each in code.co_consts],
+    )
+
+
+def digest_of(text: str) -> str:
+    """16 hexadecimal digits that tell a text from others."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

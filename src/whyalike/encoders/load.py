@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from pickle import UnpicklingError  # to say that it was raised; nothing is unpickled here
@@ -23,6 +23,7 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from whyalike.encoders.available import DEFAULT_HUB_NAME, DEFAULT_NAME, embedded_folder, models_folder
+from whyalike.encoders.black_box import MAX_BATCH, BlackBox, EmbeddingFunction
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.modules import MODULES
 from whyalike.encoders.transformer import TransformerEncoder
@@ -44,13 +45,18 @@ DEFAULT_WITHOUT_EFFECT = ("README.md", ".gitattributes", "data_config.json")  # 
 
 
 def load_encoder(
-    model: str | os.PathLike[str] | SentenceTransformer | PreTrainedModel | None = None,
+    model: str | os.PathLike[str] | SentenceTransformer | PreTrainedModel | EmbeddingFunction | None = None,
     *,
     tokenizer: Any = None,
     pooling: str | tuple[str, ...] | None = None,
     similarity: Literal["cosine", "dot"] | None = None,
     device: str | torch.device | None = None,
     trust_remote_code: bool = False,
+    name: str | None = None,
+    prompts: Mapping[str, str] | None = None,
+    max_batch: int | None = None,
+    max_calls: int | None = None,
+    fingerprint: str | None = None,
 ) -> Encoder:
     """An encoder to explain.
 
@@ -60,26 +66,66 @@ def load_encoder(
     path is read as a plain transformer with that pooling on top, and reads as many tokens as its tokenizer allows.
     ``device`` moves the model there, also one that is already in memory.
 
+    ``model`` may also be a function from a list of texts to their embeddings, such as the client of an embedding API. It is
+    explained by the methods that need embeddings alone: shapley (the default) and leave_one_out. The last five arguments
+    are for functions.
+
+    Args:
+        similarity: ``"cosine"`` or ``"dot"``. None: what the model says; cosine for a function.
+        name: What to call the function in results. None: its own name.
+        prompts: Texts to put before a text, by name, such as ``{"query": "query: "}``; chosen by ``prompts=`` of `explain`.
+        max_batch: Most texts per call of the function (default 64).
+        max_calls: Most calls of the function; `TooManyCalls` is raised before one more. Loading makes one.
+        fingerprint: What tells the model behind the function from others, such as its version. None: a digest of the function's
+            code, of what it closes over, and of the other arguments.
+
     >>> load_encoder()                                                                      # doctest: +SKIP
     Encoder('all-MiniLM-L6-v2', 6 layers, 384 wide, cosine)
     """
     _check_pooling(pooling)
     _check_device(device)
+    given = {
+        "name": name,
+        "prompts": prompts,
+        "max_batch": max_batch,
+        "max_calls": max_calls,
+        "fingerprint": fingerprint,
+    }
+    own = [argument for argument, value in given.items() if value is not None]
+    if callable(model) and not isinstance(model, nn.Module):
+        if not (tokenizer is None and pooling is None and device is None):
+            raise BadInput("A function has no tokenizer, pooling or device to set. Leave these arguments out.")
+        return BlackBox(
+            model,
+            name,
+            similarity=similarity,
+            prompts=prompts,
+            max_batch=MAX_BATCH if max_batch is None else max_batch,
+            max_calls=max_calls,
+            fingerprint=fingerprint,
+        )
+    if own:
+        raise BadInput(f"{', '.join(own)}: only for a function as an encoder. Leave it out.")
     if isinstance(model, SentenceTransformer):
         if pooling is not None or tokenizer is not None:
             raise BadInput("A SentenceTransformer has its own tokenizer and pooling. Leave both arguments out.")
-        name = _name_of(getattr(model[0], "auto_model", model[0]))
-        return TransformerEncoder(model if device is None else model.to(device), name, similarity=similarity)
+        called = _name_of(getattr(model[0], "auto_model", model[0]))
+        return TransformerEncoder(model if device is None else model.to(device), called, similarity=similarity)
     if isinstance(model, PreTrainedModel):
         return TransformerEncoder(_around(model, tokenizer, pooling, device), _name_of(model), similarity=similarity)
     if tokenizer is not None:
         raise BadInput("A tokenizer is taken only together with a transformers model in memory. Leave it out.")
-    folder, name = _where(model)
-    with _clear_errors(name):
+    if isinstance(model, nn.Module):
+        raise BadInput(
+            f"A {type(model).__name__} cannot be read as an encoder. Expected a SentenceTransformer, a transformers model, "
+            "a name, a path, or a function from a list of texts to their embeddings."
+        )
+    folder, called = _where(model)
+    with _clear_errors(called):
         _check_that_it_exists(folder)
         made = _open(folder, pooling, device, trust_remote_code)
         assumed = pooling is None and not _states_its_modules(folder)
-        return TransformerEncoder(made, name, similarity=similarity, pooling_assumed=assumed)
+        return TransformerEncoder(made, called, similarity=similarity, pooling_assumed=assumed)
 
 
 _LOADED: LRUCache[tuple[str, int], Encoder] = LRUCache(maxsize=2)
@@ -100,6 +146,7 @@ def as_encoder(encoder: object) -> Encoder:
         raise BadInput(
             "encoder should be a model's name, a path, a SentenceTransformer or an Encoder; "
             f"got {type(encoder).__name__}: {encoder!r:.60}."
+            + (" Load a function once, with load_encoder(function), which keeps its embeddings." * callable(encoder))
         )
     name = DEFAULT_NAME if encoder is None else str(encoder)
     with _LOADED_LOCK:

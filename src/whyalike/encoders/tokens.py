@@ -91,8 +91,8 @@ class Reader:
             tokens=tuple(self.tokenizer.convert_ids_to_tokens(ids)),
             kinds=kinds,
             offsets=offsets,
-            word_of=_parents(offsets, kinds, word_spans(text)),
-            sentence_of=_parents(offsets, kinds, sentence_spans(text)),
+            word_of=parents_of(offsets, kinds, word_spans(text)),
+            sentence_of=parents_of(offsets, kinds, sentence_spans(text)),
             cut=cut,
         )
         return Reading(side=side, ids=tuple(ids), special=tuple(map(bool, special)), prompt=prompt)
@@ -111,7 +111,7 @@ def _kept_by_truncation(special: list[int], cut: int, side: str) -> list[int]:
     return [index for index in range(len(special)) if index not in dropped]
 
 
-def _parents(
+def parents_of(
     offsets: Int[np.ndarray, "tokens 2"], kinds: tuple[Kind, ...], spans: list[Span]
 ) -> Int[np.ndarray, "tokens"]:
     """The span each text token begins in; one that begins between two belongs to the next; -1 for what is not text."""

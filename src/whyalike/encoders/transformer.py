@@ -26,6 +26,7 @@ from whyalike.errors import UnknownName, UnsupportedModel, unknown
 from whyalike.results.records import ModelRecord
 
 PROBE = "A short text to try the model with."
+TOKENS_TOGETHER = 512  # texts of one length share a pass up to this many tokens
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,6 +147,14 @@ class TransformerEncoder(Encoder):
                 "so its tokens cannot be tied to characters. Expected plain text input, without a chat template."
             )
         return {key: value.to(self.device) if isinstance(value, Tensor) else value for key, value in features.items()}
+
+    def states(self, readings: Sequence[Reading]) -> list[Float[np.ndarray, "units hidden"]]:
+        found: dict[int, np.ndarray] = {}
+        for batch in self.batches(readings, TOKENS_TOGETHER):
+            _, current = self.run(batch.features, self.layers)
+            assert current.middle is not None
+            found |= zip(batch.numbers, current.middle.float().cpu().numpy(), strict=True)
+        return [found[number] for number in range(len(readings))]
 
     def check_layer(self, layer: object) -> int:
         if not isinstance(layer, int) or isinstance(layer, bool) or not 0 <= layer <= self.layers:

@@ -132,4 +132,6 @@ def _draw(model: Model, part: nn.Module) -> None:
 def _encoder(model: Model, original: TransformerEncoder) -> Encoder:
     refill(model)
     record = original.record
-    return TransformerEncoder(model.eval(), record.name, similarity=record.similarity, pooling_assumed=record.pooling_assumed)
+    return TransformerEncoder(
+        model.eval(), record.name, similarity=record.similarity, pooling_assumed=record.pooling_assumed
+    )

@@ -11,10 +11,11 @@ from typing import Any, cast
 import numpy as np
 
 from whyalike.encoders.encoder import Encoder
+from whyalike.encoders.fingerprint import version_of
 from whyalike.errors import BadInput
 from whyalike.methods import Method, Random
 from whyalike.methods.cache import ContributionCache
-from whyalike.methods.function_method import FunctionMethod, read_matrices, version_of
+from whyalike.methods.function_method import FunctionMethod, read_matrices
 from whyalike.methods.method import Options
 from whyalike.methods.spec import MethodSpec, View, parse_method
 from whyalike.methods.tangents import GIBIBYTE

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TypeVar, final
+from typing import ClassVar, TypeVar, final
 
 import numpy as np
 import torch
@@ -16,17 +16,16 @@ from tqdm import tqdm
 
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.tokens import Reading
-from whyalike.encoders.transformer import Batch, TransformerEncoder
+from whyalike.encoders.transformer import TOKENS_TOGETHER, Batch, TransformerEncoder
 from whyalike.methods.cache import ContributionCache, TextKey
 from whyalike.methods.method import Method, Options, TextPairs, does_not_add_up, to_numpy
 from whyalike.results.contributions import ROUNDING, Contributions, Products
 from whyalike.results.explanation import Explanation
 from whyalike.results.one_sided import OneSided
-from whyalike.results.pairing import explain_parts, explain_products, vectors_of
+from whyalike.results.pairing import explain_parts, explain_products, no_states, vectors_of
 from whyalike.results.records import NOTHING_MEASURED, Measured
 from whyalike.results.sides import Side, Unit, group
 
-TOKENS_TOGETHER = 512  # texts of one length share a pass up to this many tokens
 BAR = "{l_bar}{bar}| [{elapsed}<{remaining}]"
 PAIRS_TOGETHER = 256  # pairs that explain_pairs reads before it answers the first
 PULL, PULLED_THROUGH = 1.5, 3.0  # cost of pulling one vector back through a text, and of preparing it, in pushed units
@@ -75,9 +74,20 @@ class Totals:
 class SecondOrder(Method):
     """A method that gives each text its contributions, whatever it is compared with."""
 
+    units_are_sums: ClassVar[bool] = True  # whether a sentence's contribution is the sum of its words'
+
     @abstractmethod
     def of_readings(self, encoder: Encoder, readings: Sequence[Reading], options: Options) -> list[Contributions]:
         """One `Contributions` per reading, in order."""
+
+    def remainder_of(
+        self, tokens: Float[np.ndarray, "tokens space"], embedding: Float[np.ndarray, "dim"]
+    ) -> Float[np.ndarray, "space"]:
+        """What is left of the embedding, in float64, so that also a model in half precision adds up. Rounding is nothing."""
+        left = embedding - tokens.sum(0, dtype=np.float64) if self.adds_up else np.zeros(tokens.shape[1])
+        if np.linalg.norm(left) <= ROUNDING * np.linalg.norm(embedding):
+            left = np.zeros_like(left)
+        return left.astype(tokens.dtype)
 
     def texts_to_pull(
         self, pairs: Sequence[KeyPair], readings: Mapping[TextKey, Reading], units: Mapping[TextKey, int]
@@ -98,6 +108,8 @@ class SecondOrder(Method):
 
     @final
     def explain_pairs(self, encoder: Encoder, pairs: TextPairs, options: Options) -> Iterator[Explanation]:
+        if options.aligned and not encoder.record.has_states:
+            raise no_states(encoder.record)
         remaining = iter(pairs)
         cache = ContributionCache(options.budget) if options.cache is None else options.cache
         while together := list(islice(remaining, PAIRS_TOGETHER)):
@@ -107,11 +119,12 @@ class SecondOrder(Method):
     def _explain_together(
         self, encoder: Encoder, pairs: Sequence[KeyPair], options: Options, cache: ContributionCache
     ) -> Iterator[Explanation]:
-        """A shared cache holds the finest unit, of which every other is a sum; a text in it is not pulled through."""
+        """A shared cache holds the finest unit where every other is a sum of it; a text in it is not pulled through."""
         shared = options.cache is not None
-        how = replace(options, unit=self.unit) if shared else options
+        how = replace(options, unit=self.unit) if shared and self.units_are_sums else options
+        kept_as = self if self.units_are_sums else (self, how.unit)
         needed = dict.fromkeys(key for pair in pairs for key in pair)
-        known = {key: part for key in needed if (part := cache.get(encoder, self, key)) is not None}
+        known = {key: part for key in needed if (part := cache.get(encoder, kept_as, key)) is not None}
         readings = read_texts(encoder, [key for key in needed if key not in known], options.truncate)
         units = {key: len(group(reading.side, how.unit)[0]) for key, reading in readings.items()}
         units |= {key: len(part.side) for key, part in known.items()}
@@ -120,7 +133,7 @@ class SecondOrder(Method):
         parts = self.of_readings(encoder, [readings[key] for key in pushed], how)
         for key, part in zip(pushed, parts, strict=True):
             known[key] = part
-            cache.put(encoder, self, key, part)
+            cache.put(encoder, kept_as, key, part)
         through = list(dict.fromkeys(pair if pair[1] in pulled else pair[::-1] for pair in pairs if {*pair} & pulled))
         readings_of, vectors = (
             [readings[long] for _, long in through],
@@ -177,7 +190,7 @@ class TransformerMethod(SecondOrder):
                 yield Contributions(
                     side=side,
                     tokens=tokens,
-                    remainder=self._remainder(tokens, embedding),
+                    remainder=self.remainder_of(tokens, embedding),
                     embedding=embedding,
                     states=to_numpy(units.masks[: len(side), row] @ found.middle[row]),
                     method=record,
@@ -186,15 +199,6 @@ class TransformerMethod(SecondOrder):
                 )
 
         return in_batches(inside, readings, compute, options.progress)
-
-    def _remainder(
-        self, tokens: Float[np.ndarray, "tokens space"], embedding: Float[np.ndarray, "dim"]
-    ) -> Float[np.ndarray, "space"]:
-        """What is left of the embedding, in float64, so that also a model in half precision adds up. Rounding is nothing."""
-        left = embedding - tokens.sum(0, dtype=np.float64) if self.adds_up else np.zeros(tokens.shape[1])
-        if np.linalg.norm(left) <= ROUNDING * np.linalg.norm(embedding):
-            left = np.zeros_like(left)
-        return left.astype(tokens.dtype)
 
     @final
     def explain_against(self, encoder: Encoder, text: str, other: str, options: Options) -> OneSided:

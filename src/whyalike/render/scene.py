@@ -290,7 +290,10 @@ def notes_of(e: Explanation) -> list[str]:
         if side.truncated:
             notes.append(f"The {name} text was cut: {side.cut} of its tokens were not read by the model.")
         measured = e.measured.get(name, NOTHING_MEASURED)
-        if measured.error is not None:
+        if measured.embeddings is not None:
+            off = "" if measured.error is None else f", sampling error {measured.error:.1%}"
+            notes.append(f"The {name} text: {measured.embeddings} embeddings of it with {side.unit}s removed{off}.")
+        elif measured.error is not None:
             notes.append(f"The {name} text: {measured.steps} steps, integration error {measured.error:.2%}.")
         if measured.words_without_vector:
             notes.append(f"The {name} text: {measured.words_without_vector} words have no vector and match nothing.")

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from whyalike.errors import MismatchedParts
+from whyalike.errors import BadInput, MismatchedParts
 from whyalike.results.contributions import ROUNDING, Contributions, Products
 from whyalike.results.explanation import Explanation
-from whyalike.results.records import NOTHING_MEASURED
+from whyalike.results.records import NOTHING_MEASURED, ModelRecord
 
 SHARPNESS = 20.0  # of the shares in an aligned view: a partner nearer by 0.05 in cosine gets e times as much
 
@@ -84,12 +84,18 @@ def align(whole: Explanation, left: Contributions, right: Contributions | Produc
     total ``C_j`` of a column by ``softmax_i``, and the matrix is the mean of both. ``h`` are the states in the middle of the
     model. The matrix keeps its sum, and the background is untouched: all parts still add up.
     """
+    if not left.states.shape[1]:
+        raise no_states(left.model)
     rows, columns = (_directions(part.states) for part in (left, right))
     likeness = np.exp(SHARPNESS * (rows @ columns.T - 1))
     by_row = whole.matrix.sum(1, keepdims=True) * likeness / likeness.sum(1, keepdims=True)
     by_column = whole.matrix.sum(0, keepdims=True) * likeness / likeness.sum(0, keepdims=True)
     method = replace(whole.method, parameters={**whole.method.parameters, "aligned": True})  # the result says so
     return replace(whole, matrix=(by_row + by_column) / 2, method=method)
+
+
+def no_states(model: ModelRecord) -> BadInput:
+    return BadInput(f"{model.name!r} gives no hidden states to align words by. Leave out aligned=True.")
 
 
 def _directions(tokens: Float[np.ndarray, "tokens space"]) -> Float[np.ndarray, "tokens space"]:

@@ -71,6 +71,11 @@ class ModelRecord:
     kind: ModelKind = "dense"  # what an embedding is: one vector, one per token, weights of terms; or a user's function
     score_range: ScoreRange | None = field(default=None, compare=False)  # None where it was not looked at
 
+    @property
+    def has_states(self) -> bool:
+        """Whether the model shows hidden states. A function does not."""
+        return self.kind != "function"
+
     def scale(self, left: Float[np.ndarray, "dim"], right: Float[np.ndarray, "dim"]) -> float:
         """``Z``: the product of the norms for cosine, 1 for dot. As in sentence-transformers a zero norm counts as 1e-12."""
         if self.similarity == "dot":
@@ -88,12 +93,15 @@ class Measured:
     """What a method measured on one text. A value that does not apply to the method is None."""
 
     steps: int | None = None  # integration steps
-    error: float | None = None  # of the integral, relative to its true value
+    error: float | None = (
+        None  # of the integral, relative to its true value; of sampled contributions, relative to their size
+    )
     rule: str | None = None  # quadrature rule
     steps_in_float64: int | None = None
     reference_size: float | None = None  # norm of the reference's embedding, relative to the text's
     words_without_vector: int | None = None
     gradient_vanishes: str | None = None  # why: "no words" or "same direction"
+    embeddings: int | None = None  # of this text with units removed, each different one counted once
     storage_error: float | None = None  # of contributions stored in float16, relative
 
     def to_dict(self) -> dict[str, Any]:
