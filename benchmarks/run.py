@@ -11,6 +11,7 @@ What is compared, for texts of n tokens:
 - (b) the limit: encoding n copies of the text with the model's own forward pass, in batches of the best size tried;
 - (c) captum's integrated gradients, for the one-sided view;
 - biases shared over biases apart: what it costs to leave nothing over;
+- leave_one_out over encoding the same text once per word, through the model's own `encode`;
 - a short text against a long one: pulling over pushing, and over encodings of the long one.
 
 Each figure is the median over rounds of a ratio of two times taken one after the other.
@@ -151,6 +152,17 @@ def bilrp(encoder: whyalike.Encoder, length: int, rounds: int, dimensions: int) 
         "papers_over_ours": papers["ratio"] * encoder.record.dim / dimensions,
         "papers_dimensions_timed": dimensions,
     }
+
+
+def leave_one_out(encoder: whyalike.Encoder, length: int, rounds: int) -> dict[str, Any]:
+    """The n + 1 embeddings of a text of n words, and all around them, over encoding the whole text n times."""
+    text = text_of(length)
+    copies = [text] * len(whyalike.split_words(text))
+
+    def ours() -> None:
+        whyalike.contributions([text], encoder=encoder, method="leave_one_out", progress=False)
+
+    return {"words": len(copies), **ratio(ours, lambda: encoder.embed(copies), rounds)}
 
 
 def shared_biases(encoder: whyalike.Encoder, length: int, rounds: int) -> dict[str, float]:
@@ -331,7 +343,17 @@ def main() -> None:
     parser.add_argument(
         "--only",
         nargs="+",
-        default=["bilrp", "biases", "short_long", "direction", "integrated_jacobians", "one_sided", "bti", "memory"],
+        default=[
+            "bilrp",
+            "biases",
+            "leave_one_out",
+            "short_long",
+            "direction",
+            "integrated_jacobians",
+            "one_sided",
+            "bti",
+            "memory",
+        ],
     )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--dimensions", type=int, default=32, help="backward passes of (a) that are timed")
@@ -350,6 +372,8 @@ def main() -> None:
                 found["bilrp"] = bilrp(encoder, length, rounds, given.dimensions if length < 128 else 8)
             if "biases" in given.only:
                 found["shared_over_apart"] = {"command": command, **shared_biases(encoder, length, rounds)}
+            if "leave_one_out" in given.only:
+                found["leave_one_out_over_encoding"] = {"command": command, **leave_one_out(encoder, length, rounds)}
             if "direction" in given.only:
                 found["direction_over_pass"] = {"command": command, **direction(encoder, length, rounds)}
             if "one_sided" in given.only:

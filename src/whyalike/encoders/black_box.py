@@ -103,9 +103,9 @@ class BlackBox(Encoder):
         return [np.zeros((len(reading.side), 0)) for reading in readings]
 
     def _ask(self, texts: list[str]) -> dict[str, Vector]:
-        """The embeddings of new texts. Those without a character to embed go by themselves, since many APIs refuse them."""
+        """The embeddings of new texts. Blank ones go first and by themselves, since many APIs refuse them."""
         blank = [text for text in texts if not text.strip()]
-        batches = [*self._split([text for text in texts if text.strip()]), *self._split(blank)]
+        batches = [*self._split(blank), *self._split([text for text in texts if text.strip()])]
         if self.max_calls is not None and self.calls + len(batches) > self.max_calls:
             raise TooManyCalls(
                 f"This needs {len(batches)} more calls of {self.name!r} ({len(texts)} texts, {self.max_batch} per call); "

@@ -28,7 +28,8 @@ class LeaveOneOut(RemovalMethod):
 
     def solve(self, encoder: Encoder, games: Sequence[Game]) -> list[Solution]:
         each_gone = {game: ~np.eye(len(game.players), dtype=bool) for game in games}
-        embed_games(encoder, each_gone, self.empty)
+        wanted = {game: np.concatenate([game.everyone, gone]) for game, gone in each_gone.items()}
+        embed_games(encoder, wanted, self.empty)
         return [
             Solution(game.values(game.everyone) - game.values(gone) if len(gone) else np.zeros((0, encoder.record.dim)))
             for game, gone in each_gone.items()

@@ -102,7 +102,7 @@ class RemovalMethod(SecondOrder):
 
     @abstractmethod
     def solve(self, encoder: Encoder, games: Sequence[Game]) -> list[Solution]:
-        """Each game's contributions. ``u`` of everyone is known already; `embed_games` makes others known."""
+        """Each game's contributions. Makes ``u`` of everyone known, and of whatever else is looked at, by `embed_games`."""
 
     def check(self, encoder: Encoder) -> None:
         if self.empty not in get_args(Empty):
@@ -121,9 +121,9 @@ class RemovalMethod(SecondOrder):
 
     def _of_games(self, encoder: Encoder, games: Sequence[Game]) -> list[Contributions]:
         record, states = self.record(encoder), encoder.states([game.reading for game in games])
-        embed_games(encoder, {game: game.everyone for game in games}, self.empty)
+        solutions = self.solve(encoder, games)
         found = []
-        for game, middle, solution in zip(games, states, self.solve(encoder, games), strict=True):
+        for game, middle, solution in zip(games, states, solutions, strict=True):
             embedding = game.known[game.everyone.tobytes()]
             units = np.zeros((len(game.side), len(embedding)), dtype=embedding.dtype)
             units[list(game.players)] = solution.contributions

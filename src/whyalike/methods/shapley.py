@@ -69,8 +69,8 @@ class Shapley(RemovalMethod):
             game: all_coalitions(len(game.players)) if sample is None else sample.rows
             for game, sample in samples.items()
         }
-        embed_games(encoder, {game: game.nobody for game in wanted}, self.empty)
-        embed_games(encoder, wanted, self.empty)
+        together = {game: np.concatenate([game.nobody, game.everyone, rows]) for game, rows in wanted.items()}
+        embed_games(encoder, together, self.empty)
         found = {}
         for game, sample in samples.items():
             values = game.values(wanted[game])
