@@ -37,6 +37,8 @@ AnyMethod = str | Method | MethodSpec
 Prompts = tuple[str | None, str | None]
 DEFAULT_METHODS: dict[ModelKind, tuple[str, ...]] = {  # that `compare` compares, by kind of model
     "dense": ("bilrp", "integrated_jacobians", "token_outputs", "bti"),
+    "multi-vector": ("bilrp", "maxsim_map"),
+    "sparse": ("bilrp", "shapley"),
     "function": ("shapley", "leave_one_out"),
 }
 
@@ -372,7 +374,10 @@ def _request(
         raise BadInput(
             f"The method {spec.method.name!r} explains {spec.method.unit}s, not {wanted}s. Use unit={spec.method.unit!r}."
         )
+    spec.method.check_kind(loaded)
     spec.method.check(loaded)
+    own, other = (given or usual for given, usual in zip(prompts, loaded.pair_prompts, strict=True))
+    prompts = own, other
     for prompt in prompts:
         loaded.prompt_text(prompt)  # refuses a name the model does not have
     options = Options(wanted, prompts, truncate, aligned or spec.aligned, budget, progress, total, cache)

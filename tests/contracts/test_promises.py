@@ -18,10 +18,9 @@ from whyalike.methods.second_order import SecondOrder
 
 THIRD = "The dog runs under the old house."
 VECTORS = {word: np.random.default_rng(0).normal(size=4) for word in f"{LEFT} {RIGHT} {THIRD}".lower().split()}
-SECOND_ORDER = [
-    name for name, method in whyalike.METHODS.items() if issubclass(method, SecondOrder) and method.unit == "token"
-]
-ADDING_UP = [name for name, method in whyalike.METHODS.items() if method.adds_up]
+DENSE = {name: method for name, method in whyalike.METHODS.items() if "dense" in method.kinds}
+SECOND_ORDER = [name for name, method in DENSE.items() if issubclass(method, SecondOrder) and method.unit == "token"]
+ADDING_UP = [name for name, method in DENSE.items() if method.adds_up]
 LAYERED = [name for name in ADDING_UP if name in SECOND_ORDER]  # those that look at the states of a layer
 REMOVING = [name for name in ADDING_UP if name not in LAYERED]
 
@@ -73,7 +72,7 @@ def test_half_precision_models_are_explained_as_well_as_they_compute(family: str
     assert np.corrcoef(e.matrix.ravel(), exact.matrix.ravel())[0, 1] > 0.98
 
 
-@pytest.mark.parametrize("method", whyalike.METHODS)
+@pytest.mark.parametrize("method", DENSE)
 def test_swapping_the_texts_transposes_the_matrix(method: str, encoder: whyalike.Encoder) -> None:
     one, other = (
         whyalike.explain(*pair, encoder=encoder, method=ready(method)) for pair in ((LEFT, RIGHT), (RIGHT, LEFT))
@@ -83,7 +82,7 @@ def test_swapping_the_texts_transposes_the_matrix(method: str, encoder: whyalike
     assert one.score == pytest.approx(other.score, abs=1e-12)
 
 
-@pytest.mark.parametrize("method", whyalike.METHODS)
+@pytest.mark.parametrize("method", DENSE)
 def test_same_input_same_output_and_batching_changes_nothing(method: str, encoder: whyalike.Encoder) -> None:
     pairs, chosen = [(LEFT, RIGHT), (THIRD, RIGHT), (LEFT, LEFT), (RIGHT, THIRD)], ready(method)
     together = list(whyalike.explain_pairs(pairs, encoder=encoder, method=chosen))
@@ -171,7 +170,7 @@ def test_a_small_memory_budget_changes_nothing(encoder: whyalike.Encoder) -> Non
         np.testing.assert_allclose(tight.tokens, roomy.tokens, atol=1e-5)
 
 
-@pytest.mark.parametrize("method", whyalike.METHODS)
+@pytest.mark.parametrize("method", DENSE)
 def test_the_model_is_as_it_was_after_success(method: str) -> None:
     encoder = tiny_encoder("bert")
     encoder.model.train()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, final
+from typing import Any, final
 
 import numpy as np
 from cachetools import LRUCache
@@ -15,11 +15,11 @@ from jaxtyping import Float
 
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.fingerprint import fingerprint_of_function
-from whyalike.encoders.tokens import Reading, parents_of
+from whyalike.encoders.tokens import Reading, Role, parents_of
 from whyalike.encoders.transformer import PROBE, TransformerEncoder
 from whyalike.errors import BadInput, EmptyText, TooManyCalls, UnsupportedModel, unknown
 from whyalike.language.words import sentence_spans, word_spans
-from whyalike.results.records import ModelRecord
+from whyalike.results.records import ModelRecord, Similarity
 from whyalike.results.sides import Kind, Side
 
 EmbeddingFunction = Callable[[list[str]], Any]
@@ -37,7 +37,7 @@ class BlackBox(Encoder):
         function: EmbeddingFunction,
         name: str | None = None,
         *,
-        similarity: Literal["cosine", "dot"] | None = None,
+        similarity: Similarity | None = None,
         prompts: Mapping[str, str] | None = None,
         max_batch: int = MAX_BATCH,
         max_calls: int | None = None,
@@ -79,7 +79,9 @@ class BlackBox(Encoder):
             "Use method='shapley' or method='leave_one_out', which need embeddings alone."
         )
 
-    def embed_with_prompt(self, texts: Sequence[str], prompt: str) -> Float[np.ndarray, "texts dim"]:
+    def embed_with_prompt(
+        self, texts: Sequence[str], prompt: str, role: Role | None = None
+    ) -> Float[np.ndarray, "texts dim"]:
         """What the function gives for ``prompt + text``. A text that is known is not asked for again."""
         asked = [prompt + text for text in texts]
         with self._lock:

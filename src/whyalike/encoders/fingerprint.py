@@ -13,7 +13,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 import torch
-from sentence_transformers import SentenceTransformer
+from sentence_transformers.base import BaseModel
 from torch import Tensor
 
 WITHOUT_EFFECT = (
@@ -24,9 +24,10 @@ WITHOUT_EFFECT = (
     "torch_dtype",
 )  # of a configuration
 CHANGED_BY_USE = ("truncation", "padding")  # of a tokenizer: what the last call asked for
+NOTED_BY_USE = {"SpladePooling": ("embedding_dimension",)}  # of a module: what its first pass writes down
 
 
-def fingerprint_of(model: SentenceTransformer) -> str:
+def fingerprint_of(model: BaseModel) -> str:
     """A digest of the weights (every value), the tokenizer, the modules with their configuration, and the prompts."""
     digest = hashlib.sha256()
     digest.update(_as_json({"model": _settings(model), "modules": [_module(each) for each in model]}))
@@ -36,12 +37,14 @@ def fingerprint_of(model: SentenceTransformer) -> str:
     return digest.hexdigest()[:16]
 
 
-def _settings(model: SentenceTransformer) -> dict[str, Any]:
+def _settings(model: BaseModel) -> dict[str, Any]:
+    most = getattr(model, "max_active_dims", None)  # of a sparse model
     return {
         "prompts": dict(model.prompts),
         "default_prompt": model.default_prompt_name,
-        "truncate_dim": model.truncate_dim,
+        "truncate_dim": getattr(model, "truncate_dim", None),
         "max_seq_length": model.max_seq_length,
+        **({} if most is None else {"max_active_dims": most}),
     }
 
 
@@ -54,7 +57,7 @@ def _module(module: Any) -> dict[str, Any]:
         "tokenizer": None,
     }
     if callable(getattr(module, "get_config_dict", None)):
-        found["configuration"] = module.get_config_dict()
+        found["configuration"] = _without(module.get_config_dict(), NOTED_BY_USE.get(type(module).__name__, ()))
     config = getattr(getattr(module, "auto_model", None), "config", None)
     if config is not None:
         found["transformer"] = _without(config.to_dict(), WITHOUT_EFFECT)

@@ -9,25 +9,28 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from pickle import UnpicklingError  # to say that it was raised; nothing is unpickled here
-from typing import Any, Literal
+from typing import Any
 
 import torch
 import transformers
 from cachetools import LRUCache
 from huggingface_hub import model_info, try_to_load_from_cache
 from safetensors import SafetensorError
-from sentence_transformers import SentenceTransformer
+from sentence_transformers import MultiVectorEncoder, SentenceTransformer, SparseEncoder
 from sentence_transformers.base.modules import InputModule
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+from sentence_transformers.util import load_file_path
 from torch import nn
 from transformers import PreTrainedModel
 
-from whyalike.encoders.available import DEFAULT_HUB_NAME, DEFAULT_NAME, embedded_folder, models_folder
+from whyalike.encoders.available import DEFAULT_HUB_NAME, DEFAULT_NAME, embedded_folder, kind_of, models_folder
 from whyalike.encoders.black_box import MAX_BATCH, BlackBox, EmbeddingFunction
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.modules import MODULES
+from whyalike.encoders.outputs import Model
 from whyalike.encoders.transformer import TransformerEncoder
 from whyalike.errors import BadInput, UnknownModel, WhyalikeError, unknown
+from whyalike.results.records import Similarity
 
 DEFAULT_SHA256 = {  # of every file of the embedded model that affects a result
     "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
@@ -45,11 +48,11 @@ DEFAULT_WITHOUT_EFFECT = ("README.md", ".gitattributes", "data_config.json")  # 
 
 
 def load_encoder(
-    model: str | os.PathLike[str] | SentenceTransformer | PreTrainedModel | EmbeddingFunction | None = None,
+    model: str | os.PathLike[str] | Model | PreTrainedModel | EmbeddingFunction | None = None,
     *,
     tokenizer: Any = None,
     pooling: str | tuple[str, ...] | None = None,
-    similarity: Literal["cosine", "dot"] | None = None,
+    similarity: Similarity | None = None,
     device: str | torch.device | None = None,
     trust_remote_code: bool = False,
     name: str | None = None,
@@ -60,10 +63,11 @@ def load_encoder(
 ) -> Encoder:
     """An encoder to explain.
 
-    ``model`` is nothing (the embedded all-MiniLM-L6-v2), a Hugging Face name or a path, a `SentenceTransformer` in
-    memory, or a transformers model, which also needs ``tokenizer`` and ``pooling``. With ``pooling`` (one of
-    sentence-transformers' names: mean, cls, max, lasttoken, weightedmean, mean_sqrt_len_tokens, or a tuple of them) a
-    path is read as a plain transformer with that pooling on top, and reads as many tokens as its tokenizer allows.
+    ``model`` is nothing (the embedded all-MiniLM-L6-v2), a Hugging Face name or a path, a `SentenceTransformer`, a
+    `MultiVectorEncoder` or a `SparseEncoder` in memory, or a transformers model, which also needs ``tokenizer`` and
+    ``pooling``. With ``pooling`` (one of sentence-transformers' names: mean, cls, max, lasttoken, weightedmean,
+    mean_sqrt_len_tokens, or a tuple of them) a path is read as a plain transformer with that pooling on top, and reads as many
+    tokens as its tokenizer allows.
     ``device`` moves the model there, also one that is already in memory.
 
     ``model`` may also be a function from a list of texts to their embeddings, such as the client of an embedding API. It is
@@ -106,9 +110,9 @@ def load_encoder(
         )
     if own:
         raise BadInput(f"{', '.join(own)}: only for a function as an encoder. Leave it out.")
-    if isinstance(model, SentenceTransformer):
+    if isinstance(model, SentenceTransformer | MultiVectorEncoder | SparseEncoder):
         if pooling is not None or tokenizer is not None:
-            raise BadInput("A SentenceTransformer has its own tokenizer and pooling. Leave both arguments out.")
+            raise BadInput(f"A {type(model).__name__} has its own tokenizer and pooling. Leave both arguments out.")
         called = _name_of(getattr(model[0], "auto_model", model[0]))
         return TransformerEncoder(model if device is None else model.to(device), called, similarity=similarity)
     if isinstance(model, PreTrainedModel):
@@ -140,7 +144,7 @@ def as_encoder(encoder: object) -> Encoder:
     """
     if isinstance(encoder, Encoder):
         return encoder
-    if isinstance(encoder, SentenceTransformer):
+    if isinstance(encoder, SentenceTransformer | MultiVectorEncoder | SparseEncoder):
         return load_encoder(encoder)
     if encoder is not None and not isinstance(encoder, str | os.PathLike):
         raise BadInput(
@@ -169,7 +173,10 @@ def open_model(model: str | os.PathLike[str] | None = None) -> SentenceTransform
     folder, name = _where(model)
     with _clear_errors(name):
         _check_that_it_exists(folder)
-        return _open(folder)
+        made = _open(folder)
+    if not isinstance(made, SentenceTransformer):
+        raise BadInput(f"{name!r} is a {type(made).__name__}; expected a dense model, which gives one vector per text.")
+    return made
 
 
 def check_model(model: str | os.PathLike[str] | None) -> None:
@@ -199,7 +206,7 @@ def _open(
     pooling: str | tuple[str, ...] | None = None,
     device: str | torch.device | None = None,
     trust_remote_code: bool = False,
-) -> SentenceTransformer:
+) -> Model:
     """A saved model; with ``pooling`` its transformer alone, that pooling on top. Its own code runs only where trusted.
 
     Config, tokenizer and model are loaded by three calls of transformers. Each is told whether code may run: one that is not
@@ -208,7 +215,8 @@ def _open(
     consent = {"trust_remote_code": trust_remote_code}
     if pooling is None:
         # Our own modules are passed as classes: sentence-transformers imports none but its own unless the code is trusted.
-        made = SentenceTransformer._load_with_module_classes(folder, MODULES, device=_text(device), **consent)
+        kind = _class_of(folder)
+        made: Model = kind._load_with_module_classes(folder, MODULES, device=_text(device), **consent)
     else:
         first = Transformer(folder, model_kwargs={**consent}, config_kwargs={**consent}, processor_kwargs={**consent})
         modules = [first, Pooling(first.get_embedding_dimension(), pooling)]
@@ -218,7 +226,18 @@ def _open(
     return made
 
 
-def _check_tokenizer(model: SentenceTransformer) -> None:
+def _class_of(model: str) -> type[Model]:
+    """The class of a saved model, as its configuration says; that of dense models where it says nothing."""
+    folder = Path(model)
+    if not folder.is_dir():
+        files = ("config_sentence_transformers.json", "config.json", "modules.json")
+        found = [load_file_path(model, name) for name in files]
+        folder = next((Path(path).parent for path in found if path is not None), folder)
+    classes: dict[str, type[Model]] = {"multi-vector": MultiVectorEncoder, "sparse": SparseEncoder}
+    return classes.get(kind_of(folder), SentenceTransformer)
+
+
+def _check_tokenizer(model: Model) -> None:
     """Refuses a model whose tokenizer is a class of its own: transformers silently takes a standard one in its place."""
     settings = getattr(getattr(model[0], "tokenizer", None), "init_kwargs", {})
     wanted = (settings.get("auto_map") or {}).get("AutoTokenizer") or ()

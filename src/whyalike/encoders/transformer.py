@@ -1,4 +1,4 @@
-"""A transformer as an encoder: a SentenceTransformer, its reader, and the twin through which it is explained."""
+"""A transformer as an encoder: a model of sentence-transformers, its reader, and the twin through which it is explained."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, final
+from typing import Any, final
 
 import numpy as np
 import torch
-from jaxtyping import Float
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Normalize
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from whyalike.encoders.encoder import Encoder
+from whyalike.encoders.encoder import Embeddings, Encoder
 from whyalike.encoders.fingerprint import fingerprint_of
 from whyalike.encoders.gates import Biases, Wiring
-from whyalike.encoders.tokens import Reader, Reading
+from whyalike.encoders.outputs import Model, Places, output_of
+from whyalike.encoders.tokens import Reader, Reading, Role
 from whyalike.encoders.twin import Features, Pass, Twin
+from whyalike.encoders.vocabulary import ActiveTerms
 from whyalike.encoders.wiring import wire
 from whyalike.errors import UnknownName, UnsupportedModel, unknown
-from whyalike.results.records import ModelRecord
+from whyalike.results.records import ModelRecord, Similarity
 
 PROBE = "A short text to try the model with."
 TOKENS_TOGETHER = 512  # texts of one length share a pass up to this many tokens
@@ -48,10 +48,10 @@ class TransformerEncoder(Encoder):
 
     def __init__(
         self,
-        model: SentenceTransformer,
+        model: Model,
         name: str,
         *,
-        similarity: Literal["cosine", "dot"] | None = None,
+        similarity: Similarity | None = None,
         pooling_assumed: bool = False,
     ) -> None:
         self.model = model
@@ -62,22 +62,22 @@ class TransformerEncoder(Encoder):
                 f"{name!r} begins with {type(model[0]).__name__}, which is no transformer with a tokenizer. "
                 "Expected a sentence-transformers model whose first module is a Transformer."
             )
+        self.output = output_of(model, name)
         self.reader = Reader(tokenizer, self.limit, name)
-        stages = list(model)
-        while stages and isinstance(stages[-1], Normalize):
-            stages.pop()
-        self.normalizes = len(stages) < len(model)
         layers = int(getattr(config.get_text_config(), "num_hidden_layers", 0) or 0)
-        self.twin = Twin(stages, self._features(self.reader.read([PROBE], truncate=True)), layers, model.truncate_dim)
+        self.twin = Twin(
+            self.output.stages, self._probe(), layers, self.output.embedding, vocabulary=self.output.vocabulary
+        )
         self.record = ModelRecord(
             name=name,
-            similarity=self._similarity(similarity or model.similarity_fn_name, name),
-            pooling=_pooling_of(model),
+            similarity=self.output.similarity(similarity, name),
+            pooling=self.output.pooling,
             layers=layers,
-            dim=int(model.get_embedding_dimension() or 0),
+            dim=self.output.dim,
             max_tokens=self.limit(),
             fingerprint=fingerprint_of(model),
             pooling_assumed=pooling_assumed,
+            kind=self.output.kind,
         )
         self._wirings: dict[tuple[int, Biases], Wiring] = {}
         self._wiring_lock = threading.Lock()
@@ -97,17 +97,24 @@ class TransformerEncoder(Encoder):
     def transformer(self) -> TransformerEncoder:
         return self
 
-    def embed_with_prompt(self, texts: Sequence[str], prompt: str) -> Float[np.ndarray, "texts dim"]:
-        """What the model itself gives: `SentenceTransformer.encode`."""
+    @property
+    def pair_prompts(self) -> tuple[str | None, str | None]:
+        return self.output.pair_prompts
+
+    def role(self, prompt: str | None) -> Role | None:
+        return self.output.role(prompt)
+
+    def embed_with_prompt(self, texts: Sequence[str], prompt: str, role: Role | None = None) -> Embeddings:
+        """What the model itself gives: its ``encode``."""
         training = self.model.training
         with self.reader.lock:
-            found = self.model.encode(list(texts), prompt=prompt, show_progress_bar=False)
+            found = self.output.encode(texts, prompt, role)
         self.model.train(training)  # encode leaves a model in evaluation mode
-        return np.asarray(found)
+        return found
 
-    def limit(self) -> int | None:
-        """How many tokens the model reads now; None where it states no limit."""
-        most = self.model.max_seq_length
+    def limit(self, role: Role | None = None) -> int | None:
+        """How many tokens the model reads now of a text in a role; None where it states no limit."""
+        most = self.output.limit(role)
         return most if most and most < 10**9 else None
 
     def prompt_text(self, name: str | None) -> str:
@@ -121,14 +128,17 @@ class TransformerEncoder(Encoder):
 
     def read(self, texts: Sequence[str], *, prompt: str | None = None, truncate: bool = False) -> list[Reading]:
         """The texts as this model reads them."""
-        return self.reader.read(texts, prompt=self.prompt_text(prompt), truncate=truncate)
+        role = self.role(prompt)
+        readings = self.reader.read(texts, prompt=self.prompt_text(prompt), role=role, truncate=truncate)
+        with self.reader.lock:
+            return [self.output.finish(reading) for reading in readings]
 
     def batches(self, readings: Sequence[Reading], most_tokens: int) -> Iterator[Batch]:
-        """Readings of equal length and prompt together, at most ``most_tokens`` tokens at a time."""
-        alike: dict[tuple[int, str], list[int]] = defaultdict(list)
+        """Readings of equal length, prompt and role together, at most ``most_tokens`` tokens at a time."""
+        alike: dict[tuple[int, str, str], list[int]] = defaultdict(list)
         for number, reading in enumerate(readings):
-            alike[reading.length, reading.prompt].append(number)
-        for (length, _), numbers in sorted(alike.items()):
+            alike[reading.length, reading.prompt, reading.role or ""].append(number)
+        for (length, *_), numbers in sorted(alike.items()):
             size = max(1, most_tokens // length)
             for start in range(0, len(numbers), size):
                 chosen = numbers[start : start + size]
@@ -137,9 +147,10 @@ class TransformerEncoder(Encoder):
 
     def _features(self, readings: list[Reading]) -> Features:
         """The model's own preprocessing, which must see the very tokens we show."""
-        texts, prompt = [reading.side.text for reading in readings], readings[0].prompt
+        texts, prompt, role = [reading.side.text for reading in readings], readings[0].prompt, readings[0].role
+        task = {} if role is None else {"task": role}
         with self.reader.lock:
-            features: dict[str, Any] = self.model.preprocess(texts, prompt=prompt or None)
+            features: dict[str, Any] = self.model.preprocess(texts, prompt=prompt or None, **task)
         ids = [list(reading.ids) for reading in readings]
         if features["input_ids"].tolist() != ids:
             raise UnsupportedModel(
@@ -156,6 +167,20 @@ class TransformerEncoder(Encoder):
             found |= zip(batch.numbers, current.middle.float().cpu().numpy(), strict=True)
         return [found[number] for number in range(len(readings))]
 
+    def _probe(self) -> Features:
+        return self._features(self.reader.read([PROBE], truncate=True))
+
+    def active_terms(self) -> ActiveTerms | None:
+        """What finds the terms to restrict passes to, in a sparse model."""
+        return ActiveTerms() if self.output.vocabulary else None
+
+    def places(
+        self, reading: Reading, row: Float[Tensor, "width"], terms: Int[Tensor, "width"] | None = None
+    ) -> Places:
+        """What of a row of the twin's numbers is a text's embedding; ``terms`` are those the row stands for, if not all."""
+        columns = None if terms is None else terms.cpu().numpy()
+        return self.output.places(reading, row.detach().double().cpu().numpy(), columns)
+
     def check_layer(self, layer: object) -> int:
         if not isinstance(layer, int) or isinstance(layer, bool) or not 0 <= layer <= self.layers:
             raise UnknownName(
@@ -168,8 +193,7 @@ class TransformerEncoder(Encoder):
         """How the model's calls hang together from a layer on. Found at first use; refuses a model that breaks the laws."""
         with self._wiring_lock:
             if (layer, biases) not in self._wirings:
-                features = self._features(self.reader.read([PROBE], truncate=True))
-                self._wirings[layer, biases] = wire(self.twin, features, layer, biases)
+                self._wirings[layer, biases] = wire(self.twin, self._probe(), layer, biases)
         return self._wirings[layer, biases]
 
     def copy_in_float64(self) -> TransformerEncoder:
@@ -184,21 +208,3 @@ class TransformerEncoder(Encoder):
         current = Pass(layer)
         with torch.no_grad():
             return self.twin.run(features, current), current
-
-    def _similarity(self, declared: str, name: str) -> Literal["cosine", "dot"]:
-        if declared == "cosine" or (declared == "dot" and self.normalizes and self.model.truncate_dim is None):
-            return "cosine"
-        if declared == "dot" and not self.normalizes:
-            return "dot"
-        raise UnsupportedModel(
-            f"{name!r} compares embeddings by {declared!r}, which cannot be decomposed into token pairs. "
-            "Expected cosine or dot; pass similarity='cosine' or similarity='dot' to explain that instead."
-        )
-
-
-def _pooling_of(model: SentenceTransformer) -> str:
-    for module in model:
-        mode = getattr(module, "pooling_mode", None)
-        if mode is not None:
-            return mode if isinstance(mode, str) else "+".join(mode)
-    return type(model[-1]).__name__

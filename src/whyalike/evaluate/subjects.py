@@ -42,7 +42,8 @@ class Subject:
         aligned = self.view == "aligned"  # words are aligned, not tokens
         unit = "word" if aligned else self.method.unit
         cache = ContributionCache(GIBIBYTE) if cache is None else cache
-        options = Options(unit, truncate=True, aligned=aligned, progress=progress, total=len(pairs), cache=cache)
+        prompts = encoder.pair_prompts
+        options = Options(unit, prompts, True, aligned, progress=progress, total=len(pairs), cache=cache)
         spec = MethodSpec(self.name, self.method, self.view)
         found = self.method.explain_pairs(encoder, pairs, options)
         return [self._without_identity(spec.viewed(e)) for e in found]

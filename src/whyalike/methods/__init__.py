@@ -10,6 +10,7 @@ from whyalike.methods.gradients import Gradients, IntegratedGradients
 from whyalike.methods.hessian_product import HessianProduct
 from whyalike.methods.integrated_jacobians import IntegratedJacobians
 from whyalike.methods.leave_one_out import LeaveOneOut
+from whyalike.methods.maxsim_map import MaxSimMap
 from whyalike.methods.method import Method
 from whyalike.methods.shapley import Shapley
 from whyalike.methods.tfidf_vectors import TfidfVectors
@@ -21,6 +22,7 @@ METHODS: dict[str, type[Method]] = {
     "hessian_product": HessianProduct,
     "integrated_jacobians": IntegratedJacobians,
     "token_outputs": TokenOutputs,
+    "maxsim_map": MaxSimMap,
     "shapley": Shapley,
     "leave_one_out": LeaveOneOut,
     "token_embeddings": TokenEmbeddings,
@@ -35,6 +37,8 @@ METHODS: dict[str, type[Method]] = {
 
 DEFAULT_METHOD: dict[ModelKind, str] = {
     "dense": "bilrp",
+    "multi-vector": "bilrp",
+    "sparse": "bilrp",
     "function": "shapley",
 }  # where the user names none, by kind of model
 
@@ -50,6 +54,7 @@ __all__ = [
     "IntegratedGradients",
     "IntegratedJacobians",
     "LeaveOneOut",
+    "MaxSimMap",
     "Method",
     "Random",
     "Shapley",

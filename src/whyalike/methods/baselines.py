@@ -22,7 +22,7 @@ from whyalike.methods.second_order import (
     totals_from_contributions,
 )
 from whyalike.methods.tangents import states_at
-from whyalike.results.records import Cells
+from whyalike.results.records import Cells, ModelKind
 from whyalike.results.sides import Unit
 
 
@@ -87,6 +87,7 @@ class Random(TransformerMethod):
     summary: ClassVar[str] = "chance, the same for the same text and seed; no claim to add up"
     paper: ClassVar[str] = "baseline of all three papers"
     adds_up: ClassVar[bool] = False
+    kinds: ClassVar[frozenset[ModelKind]] = frozenset({"dense", "multi-vector", "sparse"})
     layer: int | None = 0
     seed: int = 0
 
@@ -98,7 +99,8 @@ class Random(TransformerMethod):
         self, encoder: TransformerEncoder, batch: Batch, units: BatchUnits, budget: int
     ) -> BatchContributions:
         states, embedding = states_at(encoder, batch, self.layer_in(encoder))
-        drawn = [self._draw(reading.prompt + reading.side.text, batch.length, encoder) for reading in batch.readings]
+        shape = batch.length, embedding.shape[-1]
+        drawn = [self._draw(reading.prompt + reading.side.text, shape) for reading in batch.readings]
         tokens = torch.as_tensor(np.stack(drawn), dtype=embedding.dtype, device=embedding.device)
         tokens = tokens * (embedding.norm(dim=-1) / (batch.length * embedding.shape[-1]) ** 0.5)[:, None, None]
         vectors = torch.einsum("ubt,btd->ubd", units.masks, tokens)
@@ -107,7 +109,7 @@ class Random(TransformerMethod):
     def totals(self, encoder: TransformerEncoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
         return totals_from_contributions(self, encoder, batch, towards, budget)
 
-    def _draw(self, text: str, tokens: int, encoder: TransformerEncoder) -> Float[np.ndarray, "tokens dim"]:
+    def _draw(self, text: str, shape: tuple[int, int]) -> Float[np.ndarray, "tokens dim"]:
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
         generator = np.random.default_rng([self.seed, int.from_bytes(digest[:8])])
-        return generator.standard_normal((tokens, encoder.record.dim))
+        return generator.standard_normal(shape)

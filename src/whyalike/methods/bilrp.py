@@ -23,6 +23,7 @@ from whyalike.methods.second_order import (
     Totals,
 )
 from whyalike.methods.tangents import frozen_contributions, pull_products, states_at
+from whyalike.results.records import ModelKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class BiLRP(PullingMethod):
     summary: ClassVar[str] = "attention, normalisation, activation and bias gates held at their values"
     paper: ClassVar[str] = "Vasileiou & Eberle 2024"
     adds_up: ClassVar[bool] = True
+    kinds: ClassVar[frozenset[ModelKind]] = frozenset({"dense", "multi-vector", "sparse"})
     layer: int | None = None  # None: the first layer at which the parts are of the size of the score
     biases: Biases = "shared"
 
@@ -62,9 +64,8 @@ class BiLRP(PullingMethod):
     def batch_contributions(
         self, encoder: TransformerEncoder, batch: Batch, units: BatchUnits, budget: int
     ) -> BatchContributions:
-        layer = self.layer_in(encoder)
-        vectors, embedding, middle = frozen_contributions(encoder, batch, layer, units.masks, budget, self.biases)
-        return BatchContributions(vectors, embedding, middle)
+        found = frozen_contributions(encoder, batch, self.layer_in(encoder), units.masks, budget, self.biases)
+        return BatchContributions(found.vectors, found.embedding, found.middle, terms=found.terms)
 
     def batch_products(
         self, encoder: TransformerEncoder, batch: Batch, units: BatchUnits, towards: BatchVectors, budget: int

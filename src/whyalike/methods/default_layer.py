@@ -20,6 +20,7 @@ import numpy as np
 from whyalike.encoders.transformer import TransformerEncoder
 from whyalike.methods.method import Options
 from whyalike.methods.second_order import TransformerMethod
+from whyalike.results.pairing import explain_parts
 from whyalike.storage.cache import read_or_make
 from whyalike.storage.reading import Fields
 
@@ -70,14 +71,13 @@ def choose_layer(encoder: TransformerEncoder, at_layer: Callable[[int], Transfor
 
 def size_of_parts(encoder: TransformerEncoder, method: TransformerMethod) -> float:
     """``Σ|matrix| / Σ|score|`` over our own pairs, in tokens."""
-    texts = list(dict.fromkeys(text for pair in PAIRS for text in pair))
-    parts = dict(zip(texts, method.contributions(encoder, texts, Options(truncate=True)), strict=True))
-    matrices, scores = 0.0, 0.0
-    for left, right in ((parts[one], parts[other]) for one, other in PAIRS):
-        matrices += float(np.abs(left.tokens @ right.tokens.T).sum()) / left.model.scale(
-            left.embedding, right.embedding
-        )
-        scores += abs(left.model.score(left.embedding, right.embedding))
+    sides = [
+        method.contributions(encoder, texts, Options(truncate=True, prompts=(prompt, prompt)))
+        for texts, prompt in zip(zip(*PAIRS, strict=True), encoder.pair_prompts, strict=True)
+    ]
+    found = [explain_parts(*pair) for pair in zip(*sides, strict=True)]
+    matrices = sum(float(np.abs(e.matrix).sum()) for e in found)
+    scores = sum(abs(e.score) for e in found)
     return matrices / max(scores, 1e-12)
 
 

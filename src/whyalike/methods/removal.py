@@ -26,7 +26,7 @@ from whyalike.methods.method import Options
 from whyalike.methods.second_order import BAR, SecondOrder
 from whyalike.results.contributions import Contributions
 from whyalike.results.one_sided import OneSided
-from whyalike.results.records import Measured, ModelRecord
+from whyalike.results.records import Measured, ModelKind, ModelRecord
 from whyalike.results.sides import Side, Unit, group, sum_rows
 
 TEXTS_TOGETHER = 32
@@ -98,6 +98,7 @@ class RemovalMethod(SecondOrder):
     adds_up: ClassVar[bool] = True
     unit: ClassVar[Unit] = "word"
     units_are_sums: ClassVar[bool] = False
+    kinds: ClassVar[frozenset[ModelKind]] = frozenset({"dense", "sparse", "function"})
     empty: Empty
 
     @abstractmethod
@@ -152,7 +153,8 @@ class RemovalMethod(SecondOrder):
             for each, prompt in zip((text, other), options.prompts, strict=True)
         ]
         (own,) = self.of_readings(encoder, sides[:1], options)
-        towards = as_compared(encoder.record, encoder.embed([other], prompt=options.prompts[1]))[0].astype(np.float64)
+        embedded = np.asarray(encoder.embed([other], prompt=options.prompts[1]))
+        towards = as_compared(encoder.record, embedded)[0].astype(np.float64)
         scale = encoder.record.scale(own.embedding, towards)
         values, score = own.tokens.astype(np.float64) @ towards / scale, encoder.record.score(own.embedding, towards)
         return OneSided(
@@ -180,7 +182,7 @@ def embed_games(encoder: Encoder, wanted: Mapping[Game, Coalitions], empty: Empt
             else:
                 places.setdefault(prompt, {}).setdefault(text, []).append((game, row.tobytes()))
     for prompt, texts in places.items():
-        vectors = as_compared(encoder.record, encoder.embed_with_prompt(list(texts), prompt))
+        vectors = as_compared(encoder.record, np.asarray(encoder.embed_with_prompt(list(texts), prompt)))
         for vector, takers in zip(vectors, texts.values(), strict=True):
             for game, row in takers:
                 game.known[row] = vector

@@ -22,7 +22,7 @@ from whyalike.encoders.twin import Pass, tile
 from whyalike.errors import unknown
 from whyalike.methods.first_order import FirstOrder, TextSaliency, check_matching, min_max
 from whyalike.methods.method import to_numpy
-from whyalike.results.records import NOTHING_MEASURED, Measured
+from whyalike.results.records import NOTHING_MEASURED, Measured, Similarity
 
 Site = int | Literal["embeddings"]  # a layer, or token + position embeddings before any normalisation
 Pooling = Literal["words", "model"]
@@ -114,7 +114,7 @@ def run_text(encoder: TransformerEncoder, reading: Reading, site: Site, pooling:
 
 
 def similarity(
-    left: Float[Tensor, "rows dim"], right: Float[Tensor, "#rows dim"], how: Literal["cosine", "dot"]
+    left: Float[Tensor, "rows dim"], right: Float[Tensor, "#rows dim"], how: Similarity
 ) -> Float[Tensor, "rows"]:
     """Of feature vectors, as the model compares embeddings."""
     products = (left * right).sum(-1)

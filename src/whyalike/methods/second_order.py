@@ -10,7 +10,7 @@ from typing import ClassVar, TypeVar, final
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 from tqdm import tqdm
 
@@ -22,7 +22,7 @@ from whyalike.methods.method import Method, Options, TextPairs, does_not_add_up,
 from whyalike.results.contributions import ROUNDING, Contributions, Products
 from whyalike.results.explanation import Explanation
 from whyalike.results.one_sided import OneSided
-from whyalike.results.pairing import explain_parts, explain_products, no_states, vectors_of
+from whyalike.results.pairing import explain_parts, explain_products, no_states, vectors_brought, vectors_of
 from whyalike.results.records import NOTHING_MEASURED, Measured
 from whyalike.results.sides import Side, Unit, group
 
@@ -51,6 +51,7 @@ class BatchContributions:
     embedding: Float[Tensor, "batch dim"]
     middle: Float[Tensor, "batch tokens hidden"]  # states in the middle of the model
     measured: Sequence[Measured] = ()  # one per text, or none
+    terms: Int[Tensor, "dim"] | None = None  # the vocabulary terms that the columns are, where they are not all
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +61,14 @@ class BatchProducts:
     values: Float[Tensor, "vectors units batch"]
     embedding: Float[Tensor, "batch dim"]
     middle: Float[Tensor, "batch tokens hidden"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partner:
+    """The text on the other side of a pair, and on which side it is."""
+
+    part: Contributions
+    is_left: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,10 +90,10 @@ class SecondOrder(Method):
         """One `Contributions` per reading, in order."""
 
     def remainder_of(
-        self, tokens: Float[np.ndarray, "tokens space"], embedding: Float[np.ndarray, "dim"]
-    ) -> Float[np.ndarray, "space"]:
+        self, tokens: Float[np.ndarray, "tokens *space"], embedding: Float[np.ndarray, "*dim"]
+    ) -> Float[np.ndarray, "*space"]:
         """What is left of the embedding, in float64, so that also a model in half precision adds up. Rounding is nothing."""
-        left = embedding - tokens.sum(0, dtype=np.float64) if self.adds_up else np.zeros(tokens.shape[1])
+        left = embedding - tokens.sum(0, dtype=np.float64) if self.adds_up else np.zeros(tokens.shape[1:])
         if np.linalg.norm(left) <= ROUNDING * np.linalg.norm(embedding):
             left = np.zeros_like(left)
         return left.astype(tokens.dtype)
@@ -96,9 +105,9 @@ class SecondOrder(Method):
         return frozenset()
 
     def products(
-        self, encoder: Encoder, readings: Sequence[Reading], vectors: Sequence[Vectors], options: Options
+        self, encoder: Encoder, readings: Sequence[Reading], partners: Sequence[Partner], options: Options
     ) -> list[Products]:
-        """The products of each reading with vectors of its own, for the texts that `texts_to_pull` names."""
+        """The products of each reading with the contributions of its partner, for the texts that `texts_to_pull` names."""
         return []
 
     @final
@@ -128,27 +137,35 @@ class SecondOrder(Method):
         readings = read_texts(encoder, [key for key in needed if key not in known], options.truncate)
         units = {key: len(group(reading.side, how.unit)[0]) for key, reading in readings.items()}
         units |= {key: len(part.side) for key, part in known.items()}
-        pulled = frozenset() if shared else self.texts_to_pull(pairs, readings, units)
+        # The terms of a sparse model stand between the contributions of both texts, so both are needed.
+        pushes_all = shared or encoder.record.kind == "sparse"
+        pulled = frozenset() if pushes_all else self.texts_to_pull(pairs, readings, units)
         pushed = [key for key in readings if key not in pulled]
         parts = self.of_readings(encoder, [readings[key] for key in pushed], how)
         for key, part in zip(pushed, parts, strict=True):
             known[key] = part
             cache.put(encoder, kept_as, key, part)
-        through = list(dict.fromkeys(pair if pair[1] in pulled else pair[::-1] for pair in pairs if {*pair} & pulled))
-        readings_of, vectors = (
-            [readings[long] for _, long in through],
-            [vectors_of(known[short]) for short, _ in through],
-        )
-        pulls = self.products(encoder, readings_of, vectors, how)
-        products: dict[tuple[TextKey, TextKey], Products] = dict(zip(through, pulls, strict=True))
-        for left, right in pairs:
-            if (left, right) in products:
-                yield explain_products(known[left], products[left, right], aligned=options.aligned)
-            elif (right, left) in products:
-                yield explain_products(known[right], products[right, left], aligned=options.aligned).swapped()
+        sided = encoder.record.kind == "multi-vector"  # whether it matters which text is the left one
+        through = [_through(pair, pulled, sided) for pair in pairs if {*pair} & pulled]
+        through = list(dict.fromkeys(through))
+        partners = [Partner(known[short], is_left) for short, _, is_left in through]
+        pulls = self.products(encoder, [readings[long] for _, long, _ in through], partners, how)
+        products = dict(zip(through, pulls, strict=True))
+        for pair in pairs:
+            if {*pair} & pulled:
+                short, long, is_left = _through(pair, pulled, sided)
+                found = products[short, long, is_left]
+                e = explain_products(known[short], found, is_query=is_left, aligned=options.aligned)
+                yield e if short == pair[0] else e.swapped()
             else:
-                sides = [part.by(options.unit) if options.aligned else part for part in (known[left], known[right])]
+                sides = [part.by(options.unit) if options.aligned else part for part in (known[key] for key in pair)]
                 yield explain_parts(*sides, aligned=options.aligned).by(options.unit)
+
+
+def _through(pair: KeyPair, pulled: frozenset[TextKey], sided: bool) -> tuple[TextKey, TextKey, bool]:
+    """The text whose contributions are pulled, the one they are pulled through, and whether the first is the left one."""
+    left, right = pair
+    return (left, right, True) if right in pulled else (right, left, not sided)
 
 
 class TransformerMethod(SecondOrder):
@@ -187,6 +204,8 @@ class TransformerMethod(SecondOrder):
             found = self.batch_contributions(inside, batch, units, options.budget)
             for row, side in enumerate(units.sides):
                 tokens, embedding = (to_numpy(x) for x in (found.units[: len(side), row], found.embedding[row]))
+                places = inside.places(batch.readings[row], found.embedding[row], found.terms)
+                tokens, embedding = (places.take(each) for each in (tokens, embedding))
                 yield Contributions(
                     side=side,
                     tokens=tokens,
@@ -196,6 +215,7 @@ class TransformerMethod(SecondOrder):
                     method=record,
                     model=encoder.record,
                     measured=found.measured[row] if found.measured else NOTHING_MEASURED,
+                    terms=places.terms,
                 )
 
         return in_batches(inside, readings, compute, options.progress)
@@ -211,10 +231,15 @@ class TransformerMethod(SecondOrder):
         ]
         own, fixed = (next(inside.batches([reading], 1)) for reading in readings)
         towards = self.compared(inside.run(fixed.features, inside.layers)[0][0])
+        fixed_embedding = inside.places(readings[1], towards).scorable(to_numpy(towards))
+        if encoder.record.kind != "dense":  # which numbers meet depends on this text too
+            row = inside.run(own.features, inside.layers)[0][0]
+            direction = inside.places(readings[0], row).towards(to_numpy(row), fixed_embedding)
+            towards = torch.as_tensor(direction, dtype=row.dtype, device=row.device)
         totals = self.totals(inside, own, towards, options.budget)
-        embeddings = to_numpy(totals.embedding), to_numpy(towards)
-        score = encoder.record.score(*embeddings)
-        values = to_numpy(totals.tokens).astype(float) / encoder.record.scale(*embeddings)
+        own_embedding = inside.places(readings[0], totals.embedding).scorable(to_numpy(totals.embedding))
+        score = encoder.record.score(own_embedding, fixed_embedding)
+        values = to_numpy(totals.tokens).astype(float) / encoder.record.scale(own_embedding, fixed_embedding)
         whole = OneSided(
             side=readings[0].side,
             values=values,
@@ -266,28 +291,41 @@ class PullingMethod(TransformerMethod):
 
     @final
     def products(
-        self, encoder: Encoder, readings: Sequence[Reading], vectors: Sequence[Vectors], options: Options
+        self, encoder: Encoder, readings: Sequence[Reading], partners: Sequence[Partner], options: Options
     ) -> list[Products]:
         record, inside = self.record(encoder), encoder.transformer
 
         def compute(batch: Batch) -> Iterator[Products]:
             units = split_into_units(batch, options.unit, inside)
-            own = [vectors[number] for number in batch.numbers]
-            towards = units.masks.new_zeros(max(map(len, own)), len(own), encoder.record.dim)
+            own = self._vectors_at(inside, batch, [partners[number] for number in batch.numbers])
+            towards = units.masks.new_zeros(max(map(len, own)), len(own), inside.output.width(batch.length))
             for row, each in enumerate(own):
                 towards[: len(each), row] = torch.from_numpy(each)
             found = self.batch_products(inside, batch, units, towards, options.budget)
             for row, side in enumerate(units.sides):
+                places = inside.places(batch.readings[row], found.embedding[row])
                 yield Products(
                     side=side,
                     values=to_numpy(found.values[: len(own[row]), : len(side), row]),
-                    embedding=to_numpy(found.embedding[row]),
+                    embedding=places.take(to_numpy(found.embedding[row])),
                     states=to_numpy(units.masks[: len(side), row] @ found.middle[row]),
                     method=record,
                     model=encoder.record,
                 )
 
         return in_batches(inside, readings, compute, options.progress)
+
+    def _vectors_at(self, encoder: TransformerEncoder, batch: Batch, partners: Sequence[Partner]) -> list[Vectors]:
+        """Each partner's vectors, where they meet those of the text: that depends on the text in a late-interaction model."""
+        if encoder.record.kind != "multi-vector":
+            return [vectors_of(partner.part) for partner in partners]
+        rows, width = encoder.run(batch.features, encoder.layers)[0], encoder.output.width(batch.length)
+        found = []
+        for row, reading, partner in zip(rows, batch.readings, partners, strict=True):
+            places = encoder.places(reading, row)
+            brought = vectors_brought(partner.part, places.take(to_numpy(row)), is_query=partner.is_left)
+            found.append(places.put(brought, width))
+        return found
 
 
 def in_batches(

@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd import forward_ad
 from torch.func import jvp, vmap
@@ -63,6 +63,16 @@ class States:
         return F.normalize(embedding, dim=-1) if self.normalize else embedding
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FrozenContributions:
+    """What each unit of a batch adds with the gates held, and what the recording pass gives besides."""
+
+    vectors: UnitVectors
+    embedding: Float[Tensor, "batch dim"]
+    middle: Float[Tensor, "batch tokens hidden"]
+    terms: Int[Tensor, "dim"] | None = None  # the vocabulary terms that the columns are, where they are not all
+
+
 def states_at(
     encoder: TransformerEncoder, batch: Batch, layer: int, normalize: bool = False
 ) -> tuple[States, Float[Tensor, "batch dim"]]:
@@ -88,25 +98,27 @@ def frozen_contributions(
     masks: Masks,
     budget: int,
     biases: Biases = "shared",
-) -> tuple[UnitVectors, Float[Tensor, "batch dim"], Float[Tensor, "batch tokens hidden"]]:
+) -> FrozenContributions:
     """``J_frozen · x_unit`` for every unit of every text; and the embeddings and the states in the middle of the model, which
-    the recording pass gives anyway.
+    the recording pass gives anyway. Of a sparse model, at the terms that are active in a text of the batch.
     """
     wiring = encoder.wiring(layer, biases)
-    if len(masks) > encoder.record.dim:  # a backward pass costs about as much as a replayed row
+    if len(masks) > encoder.output.width(batch.length):  # a backward pass costs about as much as a replayed row
         states, embedding = states_at(encoder, batch, layer)
-        return pull_directions(states, states.hidden, masks, budget, frozen=wiring), embedding, states.middle
+        vectors = pull_directions(states, states.hidden, masks, budget, frozen=wiring)
+        return FrozenContributions(vectors, embedding, states.middle)
+    terms = encoder.active_terms()
     with torch.inference_mode():
-        recording = record(encoder.twin, batch.features, layer, wiring)
+        recording = record(encoder.twin, batch.features, layer, wiring, terms)
         at_once = rounds_at_once(encoder, recording.hidden, budget)
         vectors = recording.replay_units(masks, at_once)
     assert recording.middle is not None
-    return vectors, recording.embedding, recording.middle
+    return FrozenContributions(vectors, recording.embedding, recording.middle, None if terms is None else terms.numbers)
 
 
 def jacobian_products(states: States, points: Points, change: Points, masks: Masks, budget: int) -> UnitVectors:
     """``J(point) · change_unit`` for every unit, forward or reverse, whichever is cheaper."""
-    if len(masks) > states.encoder.record.dim:
+    if len(masks) > states.encoder.output.width(states.hidden.shape[1]):
         return pull_directions(states, points, masks, budget, change=change)
     return push_directions(states, points, change, masks, budget)
 
@@ -163,7 +175,7 @@ def pull_directions(
     frozen: Wiring | None = None,
 ) -> UnitVectors:
     """The same images by one backward pass per embedding dimension: cheaper where dimensions are few and units many."""
-    size = states.encoder.record.dim
+    size = states.encoder.output.width(points.shape[1])
     every = torch.eye(size, dtype=points.dtype, device=points.device)[:, None].expand(size, len(points), size)
     products, _ = pull_products(states, points, every, masks, budget, change=change, frozen=frozen)
     return products.permute(1, 2, 0)

@@ -10,6 +10,8 @@ from jaxtyping import Float
 
 Cells = Literal["sums", "means", "same words"]
 ModelKind = Literal["dense", "multi-vector", "sparse", "cross-encoder", "function"]
+Similarity = Literal["cosine", "dot", "maxsim", "meanmaxsim"]
+SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
 MODEL_KINDS: tuple[ModelKind, ...] = get_args(ModelKind)
 
 
@@ -61,7 +63,7 @@ class ModelRecord:
     """Which model made a result, and how it compares embeddings."""
 
     name: str
-    similarity: Literal["cosine", "dot"]
+    similarity: Similarity
     pooling: str
     layers: int
     dim: int
@@ -76,16 +78,23 @@ class ModelRecord:
         """Whether the model shows hidden states. A function does not."""
         return self.kind != "function"
 
-    def scale(self, left: Float[np.ndarray, "dim"], right: Float[np.ndarray, "dim"]) -> float:
-        """``Z``: the product of the norms for cosine, 1 for dot. As in sentence-transformers a zero norm counts as 1e-12."""
-        if self.similarity == "dot":
+    def scale(self, left: Float[np.ndarray, "*left"], right: Float[np.ndarray, "*right"]) -> float:
+        """``Z``: the product of the norms for cosine, the number of the query's vectors for meanmaxsim, 1 for dot and maxsim.
+
+        As in sentence-transformers a zero norm counts as 1e-12.
+        """
+        if self.similarity == "meanmaxsim":
+            return float(len(left))
+        if self.similarity != "cosine":
             return 1.0
         norms = [max(float(np.linalg.norm(each.astype(np.float64))), 1e-12) for each in (left, right)]
         return norms[0] * norms[1]
 
-    def score(self, left: Float[np.ndarray, "dim"], right: Float[np.ndarray, "dim"]) -> float:
-        """The model's own similarity of two embeddings."""
-        return float(left.astype(np.float64) @ right.astype(np.float64)) / self.scale(left, right)
+    def score(self, left: Float[np.ndarray, "*left"], right: Float[np.ndarray, "*right"]) -> float:
+        """The model's own similarity of two embeddings; in a late-interaction model the left one is the query's."""
+        left, right = left.astype(np.float64), right.astype(np.float64)
+        products = left @ right.T
+        return float(products.max(1).sum() if self.kind == "multi-vector" else products) / self.scale(left, right)
 
 
 @dataclass(frozen=True, slots=True)
