@@ -11,7 +11,9 @@ What is compared, for texts of n tokens:
 - (b) the limit: encoding n copies of the text with the model's own forward pass, in batches of the best size tried;
 - (c) captum's integrated gradients, for the one-sided view;
 - biases shared over biases apart: what it costs to leave nothing over;
-- a short text against a long one: pulling over pushing, and over encodings of the long one.
+- leave_one_out over encoding the same text once per word, through the model's own `encode`;
+- a short text against a long one: pulling over pushing, and over encodings of the long one;
+- contributions of late-interaction and sparse models over BiLRP's of the same texts (`benchmarks/kinds.py`).
 
 Each figure is the median over rounds of a ratio of two times taken one after the other.
 """
@@ -35,6 +37,7 @@ import numpy as np
 import torch
 
 import whyalike
+from benchmarks.kinds import over_bilrp
 from whyalike.encoders.gates import Detached, Gates
 from whyalike.methods.integrated_jacobians import IntegratedJacobians
 from whyalike.methods.quadrature import RULES
@@ -65,6 +68,8 @@ WORDS = [
 ]
 MODELS = {"MiniLM": None, "mpnet": Path.home() / ".cache/whyalike/models/all-mpnet-base-v2"}
 RESULTS = Path(__file__).parent / "results"
+KINDS = ("late_interaction", "sparse")  # of models
+PER_LENGTH = ("bilrp", "biases", "direction", "one_sided", *KINDS)
 
 
 def text_of(length: int, seed: int = 0) -> str:
@@ -151,6 +156,17 @@ def bilrp(encoder: whyalike.Encoder, length: int, rounds: int, dimensions: int) 
         "papers_over_ours": papers["ratio"] * encoder.record.dim / dimensions,
         "papers_dimensions_timed": dimensions,
     }
+
+
+def leave_one_out(encoder: whyalike.Encoder, length: int, rounds: int) -> dict[str, Any]:
+    """The n + 1 embeddings of a text of n words, and all around them, over encoding the whole text n times."""
+    text = text_of(length)
+    copies = [text] * len(whyalike.split_words(text))
+
+    def ours() -> None:
+        whyalike.contributions([text], encoder=encoder, method="leave_one_out", progress=False)
+
+    return {"words": len(copies), **ratio(ours, lambda: encoder.embed(copies), rounds)}
 
 
 def shared_biases(encoder: whyalike.Encoder, length: int, rounds: int) -> dict[str, float]:
@@ -331,7 +347,7 @@ def main() -> None:
     parser.add_argument(
         "--only",
         nargs="+",
-        default=["bilrp", "biases", "short_long", "direction", "integrated_jacobians", "one_sided", "bti", "memory"],
+        default=[*PER_LENGTH, "leave_one_out", "short_long", "integrated_jacobians", "bti", "memory"],
     )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--dimensions", type=int, default=32, help="backward passes of (a) that are timed")
@@ -350,8 +366,15 @@ def main() -> None:
                 found["bilrp"] = bilrp(encoder, length, rounds, given.dimensions if length < 128 else 8)
             if "biases" in given.only:
                 found["shared_over_apart"] = {"command": command, **shared_biases(encoder, length, rounds)}
+            if "leave_one_out" in given.only:
+                found["leave_one_out_over_encoding"] = {"command": command, **leave_one_out(encoder, length, rounds)}
             if "direction" in given.only:
                 found["direction_over_pass"] = {"command": command, **direction(encoder, length, rounds)}
+            for kind in KINDS if model == "MiniLM" else ():
+                if kind in given.only:
+                    texts = [text_of(length, seed) for seed in range(16 if length < 128 else 2)]
+                    costs = over_bilrp(encoder, kind, texts, rounds, ratio)
+                    found[f"{kind}_over_bilrp"] = {"command": command, **costs}
             if "one_sided" in given.only:
                 found["captum_over_one_sided"] = one_sided(encoder, length, rounds)
             if "integrated_jacobians" in given.only and model == "MiniLM" and length == 16:

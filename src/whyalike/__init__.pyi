@@ -22,7 +22,10 @@ from .methods import Gradients as Gradients
 from .methods import HessianProduct as HessianProduct
 from .methods import IntegratedGradients as IntegratedGradients
 from .methods import IntegratedJacobians as IntegratedJacobians
+from .methods import LeaveOneOut as LeaveOneOut
+from .methods import MaxSimMap as MaxSimMap
 from .methods import Random as Random
+from .methods import Shapley as Shapley
 from .methods import TfidfVectors as TfidfVectors
 from .methods import TokenEmbeddings as TokenEmbeddings
 from .methods import TokenOutputs as TokenOutputs

@@ -17,6 +17,7 @@ from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.load import as_encoder
 from whyalike.encoders.score_range import score_range_of
 from whyalike.errors import BadInput, WhyalikeError, unknown
+from whyalike.methods import DEFAULT_METHOD
 from whyalike.methods.cache import ContributionCache
 from whyalike.methods.method import Method, Options
 from whyalike.methods.spec import MethodSpec, parse_method
@@ -26,7 +27,7 @@ from whyalike.results.contrast import Contrast
 from whyalike.results.contributions import Contributions
 from whyalike.results.explanation import Explanation
 from whyalike.results.one_sided import OneSided
-from whyalike.results.records import ScoreRange
+from whyalike.results.records import ModelKind, ScoreRange
 from whyalike.results.sides import UNITS, Unit
 
 if TYPE_CHECKING:
@@ -34,7 +35,12 @@ if TYPE_CHECKING:
 
 AnyMethod = str | Method | MethodSpec
 Prompts = tuple[str | None, str | None]
-DEFAULT_METHODS = ("bilrp", "integrated_jacobians", "token_outputs", "bti")
+DEFAULT_METHODS: dict[ModelKind, tuple[str, ...]] = {  # that `compare` compares, by kind of model
+    "dense": ("bilrp", "integrated_jacobians", "token_outputs", "bti"),
+    "multi-vector": ("bilrp", "maxsim_map"),
+    "sparse": ("bilrp", "shapley"),
+    "function": ("shapley", "leave_one_out"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,7 @@ def explain(
     right: str,
     *,
     encoder: Encoder | str | os.PathLike[str] | SentenceTransformer | None = None,
-    method: AnyMethod = "bilrp",
+    method: AnyMethod | None = None,
     layer: int | None = None,
     unit: Unit | None = None,
     prompts: Prompts = (None, None),
@@ -67,6 +73,7 @@ def explain(
         right: The second text.
         encoder: A model's name or path, a SentenceTransformer, or an `Encoder`. None: the embedded all-MiniLM-L6-v2.
         method: How to explain, such as ``"bilrp"``, ``"bilrp@6"`` or ``"integrated_jacobians@3,tolerance=0.05"``.
+            None: bilrp; for a function as an encoder, shapley.
         layer: Layer whose hidden states are attributed (0 = embeddings). None: the method's default.
         unit: ``"token"``, ``"word"`` or ``"sentence"``. None: the method's finest.
         prompts: Names of the model's prompts for the two texts, such as ``("query", "document")``.
@@ -95,7 +102,7 @@ class PairsOptions(TypedDict, total=False):
     """The keyword arguments of `explain_pairs`, for its two signatures."""
 
     encoder: Encoder | str | os.PathLike[str] | SentenceTransformer | None
-    method: AnyMethod
+    method: AnyMethod | None
     layer: int | None
     unit: Unit | None
     prompts: Prompts
@@ -119,7 +126,7 @@ def explain_pairs(
     pairs: Iterable[Any],
     *,
     encoder: Encoder | str | os.PathLike[str] | SentenceTransformer | None = None,
-    method: AnyMethod = "bilrp",
+    method: AnyMethod | None = None,
     layer: int | None = None,
     unit: Unit | None = None,
     prompts: Prompts = (None, None),
@@ -160,7 +167,7 @@ def contributions(
     texts: Sequence[str],
     *,
     encoder: Encoder | str | os.PathLike[str] | SentenceTransformer | None = None,
-    method: AnyMethod = "bilrp",
+    method: AnyMethod | None = None,
     layer: int | None = None,
     unit: Unit | None = None,
     prompt: str | None = None,
@@ -198,7 +205,7 @@ def contrast(
     b: str,
     *,
     encoder: Encoder | str | os.PathLike[str] | SentenceTransformer | None = None,
-    method: AnyMethod = "bilrp",
+    method: AnyMethod | None = None,
     layer: int | None = None,
     unit: Unit | None = None,
     prompts: Prompts = (None, None),
@@ -226,7 +233,7 @@ def explain_against(
     other: str,
     *,
     encoder: Encoder | str | os.PathLike[str] | SentenceTransformer | None = None,
-    method: AnyMethod = "bilrp",
+    method: AnyMethod | None = None,
     layer: int | None = None,
     unit: Unit | None = None,
     prompts: Prompts = (None, None),
@@ -252,7 +259,7 @@ def compare(
     left: str,
     right: str,
     *,
-    methods: Sequence[AnyMethod] = DEFAULT_METHODS,
+    methods: Sequence[AnyMethod] | None = None,
     encoders: Sequence[Encoder | str | os.PathLike[str] | SentenceTransformer] | None = None,
     layers: Sequence[int | None] = (None,),
     unit: Unit = "word",
@@ -268,7 +275,8 @@ def compare(
     Args:
         left: The first text.
         right: The second text.
-        methods: Methods as in `explain`.
+        methods: Methods as in `explain`. None: bilrp, integrated_jacobians, token_outputs and bti; for a function as an
+            encoder, shapley and leave_one_out.
         encoders: Encoders as in `explain`. None: the embedded one.
         layers: Layers; None is the method's default.
         unit: ``"word"`` or ``"sentence"``: tokens differ from model to model.
@@ -287,7 +295,8 @@ def compare(
     chosen = [as_encoder(each) for each in encoders or [None]]
     requests = [  # checked before any work is done
         _request(encoder, method, layer, unit, prompts, truncate, False, budget)
-        for encoder, method, layer in product(chosen, methods, layers)
+        for encoder in chosen
+        for method, layer in product(methods or DEFAULT_METHODS[encoder.record.kind], layers)
     ]
     pair = NumberedPair(1, check_text(left, "The left text"), check_text(right, "The right text"))
     entries = []
@@ -344,7 +353,7 @@ class _Request:
 
 def _request(
     encoder: Any,
-    method: AnyMethod,
+    method: AnyMethod | None,
     layer: int | None,
     unit: Unit | None,
     prompts: Prompts,
@@ -358,14 +367,17 @@ def _request(
     """Everything that was asked for, checked before any work is done."""
     if unit is not None and unit not in UNITS:
         raise unknown("unit", unit, UNITS)
-    spec = parse_method(method, layer)
+    loaded = as_encoder(encoder)
+    spec = parse_method(DEFAULT_METHOD[loaded.record.kind] if method is None else method, layer)
     wanted = spec.method.unit if unit is None else unit
     if UNITS.index(wanted) < UNITS.index(spec.method.unit):
         raise BadInput(
             f"The method {spec.method.name!r} explains {spec.method.unit}s, not {wanted}s. Use unit={spec.method.unit!r}."
         )
-    loaded = as_encoder(encoder)
+    spec.method.check_kind(loaded)
     spec.method.check(loaded)
+    own, other = (given or usual for given, usual in zip(prompts, loaded.pair_prompts, strict=True))
+    prompts = own, other
     for prompt in prompts:
         loaded.prompt_text(prompt)  # refuses a name the model does not have
     options = Options(wanted, prompts, truncate, aligned or spec.aligned, budget, progress, total, cache)

@@ -7,7 +7,8 @@
     │   ├── TextTooLong
     │   ├── EmptyText
     │   ├── UnknownName     a method, layer, unit, prompt, reference … that does not exist
-    │   └── MismatchedParts two texts explained by different models or methods
+    │   ├── MismatchedParts two texts explained by different models or methods
+    │   └── TooManyCalls    a function may not be called so often; nothing was spent on it
     ├── ModelError
     │   ├── UnknownModel    not found, or not what it claims to be
     │   └── UnsupportedModel found, but cannot be explained honestly
@@ -47,6 +48,14 @@ class UnknownName(BadInput):
 
 class MismatchedParts(BadInput):
     """Contributions that do not belong together."""
+
+
+class TooManyCalls(BadInput):
+    """More calls of a function would be needed than the user allows. Says what was spent before."""
+
+    def __init__(self, message: str, *, calls: int, texts: int) -> None:
+        super().__init__(message)
+        self.calls, self.texts = calls, texts
 
 
 class ModelError(WhyalikeError):

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import whyalike
+from tests.embedding_functions import embed_words
 from tests.families import FAMILIES, LEFT, RIGHT, tiny_encoder, tiny_model, tokenizer
 from whyalike.encoders.twin import Twin
 from whyalike.methods.integrated_jacobians import double_precision
@@ -17,10 +18,11 @@ from whyalike.methods.second_order import SecondOrder
 
 THIRD = "The dog runs under the old house."
 VECTORS = {word: np.random.default_rng(0).normal(size=4) for word in f"{LEFT} {RIGHT} {THIRD}".lower().split()}
-SECOND_ORDER = [
-    name for name, method in whyalike.METHODS.items() if issubclass(method, SecondOrder) and method.unit == "token"
-]
-ADDING_UP = [name for name, method in whyalike.METHODS.items() if method.adds_up]
+DENSE = {name: method for name, method in whyalike.METHODS.items() if "dense" in method.kinds}
+SECOND_ORDER = [name for name, method in DENSE.items() if issubclass(method, SecondOrder) and method.unit == "token"]
+ADDING_UP = [name for name, method in DENSE.items() if method.adds_up]
+LAYERED = [name for name in ADDING_UP if name in SECOND_ORDER]  # those that look at the states of a layer
+REMOVING = [name for name in ADDING_UP if name not in LAYERED]
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +72,7 @@ def test_half_precision_models_are_explained_as_well_as_they_compute(family: str
     assert np.corrcoef(e.matrix.ravel(), exact.matrix.ravel())[0, 1] > 0.98
 
 
-@pytest.mark.parametrize("method", whyalike.METHODS)
+@pytest.mark.parametrize("method", DENSE)
 def test_swapping_the_texts_transposes_the_matrix(method: str, encoder: whyalike.Encoder) -> None:
     one, other = (
         whyalike.explain(*pair, encoder=encoder, method=ready(method)) for pair in ((LEFT, RIGHT), (RIGHT, LEFT))
@@ -80,7 +82,7 @@ def test_swapping_the_texts_transposes_the_matrix(method: str, encoder: whyalike
     assert one.score == pytest.approx(other.score, abs=1e-12)
 
 
-@pytest.mark.parametrize("method", whyalike.METHODS)
+@pytest.mark.parametrize("method", DENSE)
 def test_same_input_same_output_and_batching_changes_nothing(method: str, encoder: whyalike.Encoder) -> None:
     pairs, chosen = [(LEFT, RIGHT), (THIRD, RIGHT), (LEFT, LEFT), (RIGHT, THIRD)], ready(method)
     together = list(whyalike.explain_pairs(pairs, encoder=encoder, method=chosen))
@@ -107,12 +109,24 @@ def test_a_text_in_many_pairs_is_explained_once(encoder: whyalike.Encoder, monke
 
 
 @pytest.mark.parametrize("layer", [0, 1, 2, 3])
-@pytest.mark.parametrize("method", ADDING_UP)
+@pytest.mark.parametrize("method", LAYERED)
 def test_adds_up_at_every_layer_and_unit(method: str, layer: int, encoder: whyalike.Encoder) -> None:
     for unit in ("token", "word", "sentence"):
         e = whyalike.explain(LEFT, RIGHT, encoder=encoder, method=method, layer=layer, unit=unit)  # type: ignore[arg-type]
         assert e.adds_up
         assert e.left.unit == unit
+
+
+@pytest.mark.parametrize("method", REMOVING)
+@pytest.mark.parametrize("unit", ["word", "sentence"])
+@pytest.mark.parametrize("kind", ["bert", "function"])
+def test_methods_without_layers_add_up_in_every_unit(kind: str, unit: Any, method: str) -> None:
+    found = tiny_encoder("bert", dtype=torch.float32) if kind == "bert" else whyalike.load_encoder(embed_words)
+    for texts in ((LEFT, RIGHT), (f"{LEFT} {RIGHT}", THIRD), (LEFT, LEFT)):
+        e = whyalike.explain(*texts, encoder=found, method=method, unit=unit)
+        assert e.adds_up
+        assert e.left.unit == unit
+        assert e.score == pytest.approx(float(found.record.score(*found.embed(texts))), abs=1e-6)
 
 
 @pytest.mark.parametrize("method", SECOND_ORDER)
@@ -136,7 +150,7 @@ def test_the_one_sided_view_equals_row_sums_plus_left_terms(method: str, encoder
     assert one.score == pytest.approx(e.score, abs=1e-6)
 
 
-@pytest.mark.parametrize("method", ADDING_UP)
+@pytest.mark.parametrize("method", LAYERED)
 def test_reverse_mode_gives_the_same(method: str) -> None:
     wide, narrow = (tiny_encoder("bert", similarity="dot") for _ in range(2))
     narrow.model.truncate_dim = 3  # fewer dimensions than tokens: backward passes are cheaper
@@ -156,12 +170,12 @@ def test_a_small_memory_budget_changes_nothing(encoder: whyalike.Encoder) -> Non
         np.testing.assert_allclose(tight.tokens, roomy.tokens, atol=1e-5)
 
 
-@pytest.mark.parametrize("method", whyalike.METHODS)
+@pytest.mark.parametrize("method", DENSE)
 def test_the_model_is_as_it_was_after_success(method: str) -> None:
     encoder = tiny_encoder("bert")
     encoder.model.train()
     before = snapshot(encoder.model)
-    layer = None if method in ("tfidf_vectors", "contextual_cosine", "exact_match") else 1
+    layer = None if method in ("tfidf_vectors", "contextual_cosine", "exact_match", *REMOVING) else 1
     whyalike.explain(LEFT, RIGHT, encoder=encoder, method=ready(method), layer=layer)
     assert snapshot(encoder.model) == before
 

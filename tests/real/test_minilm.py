@@ -136,3 +136,15 @@ def test_a_reference_at_zero_makes_the_matrix_alone_the_score(minilm: whyalike.E
     e = whyalike.explain("A man plays guitar.", "Someone makes music.", encoder=minilm, method=method)
     assert all(side.reference_size < 1e-3 for side in e.measured.values())
     assert e.matrix.sum() == pytest.approx(e.score, abs=0.02)
+
+
+@pytest.mark.parametrize("method", ["shapley", "leave_one_out"])
+def test_the_model_as_a_function_is_explained_as_the_model(method: str, minilm: whyalike.Encoder) -> None:
+    function = whyalike.load_encoder(lambda texts: minilm.embed(texts), name="as a function")
+    pair = ("A man plays guitar on the stage.", "Someone makes music.")
+    inside, outside = (whyalike.explain(*pair, encoder=each, method=method) for each in (minilm, function))
+    own = np.ix_(inside.left.own, inside.right.own)
+    np.testing.assert_allclose(inside.matrix[own], outside.matrix, atol=2e-6)
+    assert inside.score == pytest.approx(outside.score, abs=1e-6)
+    assert inside.adds_up
+    assert outside.adds_up

@@ -62,14 +62,17 @@ class SlowEncoder:
         handles = [block.register_forward_pre_hook(before, with_kwargs=True) for block in self.blocks()]
         handles += [block.register_forward_hook(after) for block in self.blocks()]
         try:
-            features = dict(self.features)
-            for module in self.model:
-                features = features if isinstance(module, Normalize) else module(features)
+            embedding = self.finish(self.model[0](dict(self.features)))
         finally:
             for handle in handles:
                 handle.remove()
-        embedding = features["sentence_embedding"][0]
         return (embedding / embedding.norm() if self.normalize else embedding), seen[0]
+
+    def finish(self, features: dict[str, Any]) -> Tensor:
+        """The embedding, made of what the transformer gives."""
+        for module in list(self.model)[1:]:
+            features = features if isinstance(module, Normalize) else module(features)
+        return features["sentence_embedding"][0]
 
     def jacobian_product(
         self, point: Tensor, change: Tensor, rules: Callable[[], AbstractContextManager[Any]] = nullcontext

@@ -30,7 +30,7 @@ from whyalike.evaluate.randomization import drawn_anew, without_biases
 from whyalike.evaluate.run import ROWS, cases_of, evaluate, spread_evenly
 from whyalike.evaluate.subjects import Subject, make_subject
 from whyalike.evaluate.sums import Balance, Conservation, GroundTruth
-from whyalike.methods.second_order import SecondOrder
+from whyalike.methods.second_order import TransformerMethod
 from whyalike.render.evaluation import picture, save, to_html
 
 SUBJECTS = ["bilrp", "bilrp+equal", "bilrp@2+aligned", "token_outputs", "contextual_cosine@2", "exact_match", "random"]
@@ -516,13 +516,13 @@ def test_exact_match_has_no_contributions_to_conserve(encoder: whyalike.Encoder)
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The texts of every computation of contributions."""
     calls: list[list[str]] = []
-    original = SecondOrder.of_readings
+    original = TransformerMethod.of_readings
 
-    def counted(method: SecondOrder, encoder: Any, readings: Any, options: Any) -> list[whyalike.Contributions]:
+    def counted(method: TransformerMethod, encoder: Any, readings: Any, options: Any) -> list[whyalike.Contributions]:
         calls.extend([[reading.side.text for reading in readings]] if readings else [])
         return original(method, encoder, readings, options)
 
-    monkeypatch.setattr(SecondOrder, "of_readings", counted)
+    monkeypatch.setattr(TransformerMethod, "of_readings", counted)
     return calls
 
 

@@ -314,16 +314,16 @@ def test_views_are_part_of_how_a_method_is_written(encoder: whyalike.Encoder) ->
 
 
 def test_one_cache_serves_several_calls(encoder: whyalike.Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    from whyalike.methods.second_order import SecondOrder
+    from whyalike.methods.second_order import TransformerMethod
 
     computed: list[str] = []
-    original = SecondOrder.of_readings
+    original = TransformerMethod.of_readings
 
     def counted(method: Any, encoder: Any, readings: Any, options: Any) -> Any:
         computed.extend(reading.side.text for reading in readings)
         return original(method, encoder, readings, options)
 
-    monkeypatch.setattr(SecondOrder, "of_readings", counted)
+    monkeypatch.setattr(TransformerMethod, "of_readings", counted)
     cache = whyalike.ContributionCache(2**20)
     for unit in ("token", "word", "sentence"):
         for pair in ((LEFT, RIGHT), (LEFT, THIRD)):

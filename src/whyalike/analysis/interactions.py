@@ -257,7 +257,7 @@ def _in_words(side: Side, words: Sequence[Tagged]) -> InWords:
     alone = [index for index in range(len(side)) if not shares[index].any()]
     beside = np.zeros((len(side), len(alone)))
     beside[alone, range(len(alone))] = 1.0
-    kinds = [{"special": side.labels[index], "prompt": PROMPT, "text": OTHER}[side.kinds[index]] for index in alone]
+    kinds = [{"prompt": PROMPT, "text": OTHER}.get(side.kinds[index], side.labels[index]) for index in alone]
     roles = raised(words)
     return InWords(
         labels=(*(words[number].text for number in read), *(side.labels[index] for index in alone)),

@@ -26,6 +26,7 @@ def embeddings_and_references(
     encoder: Encoder, texts: Sequence[str], reference: Reference, positions: Positions, *, progress: bool = True
 ) -> tuple[Float[np.ndarray, "texts dim"], Float[np.ndarray, "texts dim"]]:
     """Each text's embedding and that of its reference, before any normalisation."""
+    encoder = encoder.transformer
     readings = encoder.read(texts, truncate=True)
     found = np.zeros((2, len(texts), encoder.record.dim))
     with tqdm(total=len(texts), desc="References", unit="text", delay=2, disable=None if progress else True) as bar:

@@ -59,7 +59,7 @@ def command(
         from whyalike.api import DEFAULT_METHODS, compare
         from whyalike.encoders.load import load_encoder
 
-        methods = options.parse_methods(method or list(DEFAULT_METHODS), settings, corpus, vectors)
+        methods = options.parse_methods(method or list(DEFAULT_METHODS["dense"]), settings, corpus, vectors)
         encoders = [load_encoder(name, pooling=pooling) for name in model or (None,)]
     with loading("Explaining"):
         sides = options.both_prompts(prompts)

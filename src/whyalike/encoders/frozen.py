@@ -16,6 +16,7 @@ from torch import Tensor
 
 from whyalike.encoders.gates import Gates, Recorder, Replayer, Wiring
 from whyalike.encoders.twin import Features, Pass, Twin, tile
+from whyalike.encoders.vocabulary import ActiveTerms
 
 Forward = Callable[[Features, Tensor, Gates], Tensor]  # features and states of some rounds, to embeddings
 
@@ -54,9 +55,9 @@ class Recording:
         return vectors[:-1] - vectors[-1] if self.wiring.constant else vectors
 
 
-def record(twin: Twin, features: Features, layer: int, wiring: Wiring) -> Recording:
-    """Runs the whole model and records its gates from ``layer`` on."""
-    recorder, current = Recorder(), Pass(layer)
+def record(twin: Twin, features: Features, layer: int, wiring: Wiring, terms: ActiveTerms | None = None) -> Recording:
+    """Runs the whole model and records its gates from ``layer`` on; of a sparse model at the terms it finds active."""
+    recorder, current = Recorder(), Pass(layer, terms=terms)
     with Gates(recorder, wiring) as gates:
         current.when_reached = gates.start
         embedding = twin.run(features, current)
@@ -65,7 +66,7 @@ def record(twin: Twin, features: Features, layer: int, wiring: Wiring) -> Record
 
     def forward(features: Features, rows: Tensor, gates: Gates) -> Tensor:
         skipped = tile(current.outputs, len(rows) // len(hidden), len(hidden))
-        return twin.run(features, Pass(layer, rows, skipped, gates.start))
+        return twin.run(features, Pass(layer, rows, skipped, gates.start, terms))
 
     return Recording(features, hidden, embedding, current.middle, recorder.tape, wiring, forward)
 

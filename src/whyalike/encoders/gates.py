@@ -33,6 +33,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode, handle_torch_function, has_torch_function
 
 from whyalike.encoders.attention import attention_probabilities, repeat_heads
+from whyalike.encoders.vocabulary import project_frozen, project_onto_terms
 
 Handler = Callable[..., Any]
 Biases = Literal["shared", "apart"]
@@ -180,7 +181,7 @@ def rms_norm(
 
 
 def normalize(
-    gates: Gates, function: Any, input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: None = None
+    gates: Gates, function: Any, input: Tensor, p: int | float = 2.0, dim: int = 1, eps: float = 1e-12, out: None = None
 ) -> Tensor:
     return times(input, gates.keeper.keep(lambda: 1 / input.norm(p, dim, keepdim=True).clamp_min(eps)))
 
@@ -198,6 +199,14 @@ def activation(gates: Gates, function: Any, x: Tensor, *args: Any, inplace: bool
         at_zero = act(torch.zeros(1, dtype=x.dtype, device=x.device))
     output = times(x, gates.keeper.keep(lambda: _ratio(act, x, at_zero)))
     return plus_bias(gates, output, at_zero) if at_zero.any() else output
+
+
+_OUT_OF_PLACE = {Tensor.relu_: torch.relu, torch.relu_: torch.relu, Tensor.log1p_: torch.log1p}
+
+
+def activation_in_place(gates: Gates, function: Any, x: Tensor) -> Tensor:
+    """The same where the model overwrites its input, which a gate still has to read; the result is what counts."""
+    return activation(gates, _OUT_OF_PLACE[function], x)
 
 
 def _ratio(act: Callable[[Tensor], Tensor], x: Tensor, at_zero: Tensor) -> Tensor:
@@ -367,9 +376,13 @@ HANDLERS: Mapping[Any, Handler] = MappingProxyType(
         F.leaky_relu: activation,
         F.softplus: activation,
         F.hardswish: activation,
+        torch.log1p: activation,
+        Tensor.log1p: activation,
+        **dict.fromkeys(_OUT_OF_PLACE, activation_in_place),
         torch.max: maximum,
         Tensor.max: maximum,
         F.linear: linear,
+        project_onto_terms: project_frozen,
         torch.addmm: addmm,
         torch.add: add,
         Tensor.add: add,

@@ -5,27 +5,32 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from pickle import UnpicklingError  # to say that it was raised; nothing is unpickled here
-from typing import Any, Literal
+from typing import Any
 
 import torch
 import transformers
 from cachetools import LRUCache
 from huggingface_hub import model_info, try_to_load_from_cache
 from safetensors import SafetensorError
-from sentence_transformers import SentenceTransformer
+from sentence_transformers import MultiVectorEncoder, SentenceTransformer, SparseEncoder
 from sentence_transformers.base.modules import InputModule
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+from sentence_transformers.util import load_file_path
 from torch import nn
 from transformers import PreTrainedModel
 
-from whyalike.encoders.available import DEFAULT_HUB_NAME, DEFAULT_NAME, embedded_folder, models_folder
+from whyalike.encoders.available import DEFAULT_HUB_NAME, DEFAULT_NAME, embedded_folder, kind_of, models_folder
+from whyalike.encoders.black_box import MAX_BATCH, BlackBox, EmbeddingFunction
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.modules import MODULES
+from whyalike.encoders.outputs import Model
+from whyalike.encoders.transformer import TransformerEncoder
 from whyalike.errors import BadInput, UnknownModel, WhyalikeError, unknown
+from whyalike.results.records import Similarity
 
 DEFAULT_SHA256 = {  # of every file of the embedded model that affects a result
     "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
@@ -43,43 +48,90 @@ DEFAULT_WITHOUT_EFFECT = ("README.md", ".gitattributes", "data_config.json")  # 
 
 
 def load_encoder(
-    model: str | os.PathLike[str] | SentenceTransformer | PreTrainedModel | None = None,
+    model: str | os.PathLike[str] | Model | PreTrainedModel | EmbeddingFunction | None = None,
     *,
     tokenizer: Any = None,
     pooling: str | tuple[str, ...] | None = None,
-    similarity: Literal["cosine", "dot"] | None = None,
+    similarity: Similarity | None = None,
     device: str | torch.device | None = None,
     trust_remote_code: bool = False,
     name: str | None = None,
+    prompts: Mapping[str, str] | None = None,
+    max_batch: int | None = None,
+    max_calls: int | None = None,
+    fingerprint: str | None = None,
 ) -> Encoder:
     """An encoder to explain.
 
-    ``model`` is nothing (the embedded all-MiniLM-L6-v2), a Hugging Face name or a path, a `SentenceTransformer` in
-    memory, or a transformers model, which also needs ``tokenizer`` and ``pooling``. With ``pooling`` (one of
-    sentence-transformers' names: mean, cls, max, lasttoken, weightedmean, mean_sqrt_len_tokens, or a tuple of them) a
-    path is read as a plain transformer with that pooling on top, and reads as many tokens as its tokenizer allows.
+    ``model`` is nothing (the embedded all-MiniLM-L6-v2), a Hugging Face name or a path, a `SentenceTransformer`, a
+    `MultiVectorEncoder` or a `SparseEncoder` in memory, or a transformers model, which also needs ``tokenizer`` and
+    ``pooling``. With ``pooling`` (one of sentence-transformers' names: mean, cls, max, lasttoken, weightedmean,
+    mean_sqrt_len_tokens, or a tuple of them) a path is read as a plain transformer with that pooling on top, and reads as many
+    tokens as its tokenizer allows.
     ``device`` moves the model there, also one that is already in memory. ``name`` is what results call the model.
+
+    ``model`` may also be a function from a list of texts to their embeddings, such as the client of an embedding API. It is
+    explained by the methods that need embeddings alone: shapley (the default) and leave_one_out. The last four arguments
+    are for functions.
+
+    Args:
+        similarity: ``"cosine"`` or ``"dot"``. None: what the model says; cosine for a function.
+        name: What to call the function in results. None: its own name.
+        prompts: Texts to put before a text, by name, such as ``{"query": "query: "}``; chosen by ``prompts=`` of `explain`.
+        max_batch: Most texts per call of the function (default 64).
+        max_calls: Most calls of the function; `TooManyCalls` is raised before one more. Loading makes one.
+        fingerprint: What tells the model behind the function from others, such as its version. None: a digest of the function's
+            code, of what it closes over, and of the other arguments.
 
     >>> load_encoder()                                                                      # doctest: +SKIP
     Encoder('all-MiniLM-L6-v2', 6 layers, 384 wide, cosine)
     """
     _check_pooling(pooling)
     _check_device(device)
-    if isinstance(model, SentenceTransformer):
+    given = {
+        "prompts": prompts,
+        "max_batch": max_batch,
+        "max_calls": max_calls,
+        "fingerprint": fingerprint,
+    }
+    own = [argument for argument, value in given.items() if value is not None]
+    if callable(model) and not isinstance(model, nn.Module):
+        if not (tokenizer is None and pooling is None and device is None):
+            raise BadInput("A function has no tokenizer, pooling or device to set. Leave these arguments out.")
+        return BlackBox(
+            model,
+            name,
+            similarity=similarity,
+            prompts=prompts,
+            max_batch=MAX_BATCH if max_batch is None else max_batch,
+            max_calls=max_calls,
+            fingerprint=fingerprint,
+        )
+    if own:
+        raise BadInput(f"{', '.join(own)}: only for a function as an encoder. Leave it out.")
+    if isinstance(model, SentenceTransformer | MultiVectorEncoder | SparseEncoder):
         if pooling is not None or tokenizer is not None:
-            raise BadInput("A SentenceTransformer has its own tokenizer and pooling. Leave both arguments out.")
-        name = name or _name_of(getattr(model[0], "auto_model", model[0]))
-        return Encoder(model if device is None else model.to(device), name, similarity=similarity)
+            raise BadInput(f"A {type(model).__name__} has its own tokenizer and pooling. Leave both arguments out.")
+        called = name or _name_of(getattr(model[0], "auto_model", model[0]))
+        return TransformerEncoder(model if device is None else model.to(device), called, similarity=similarity)
     if isinstance(model, PreTrainedModel):
-        return Encoder(_around(model, tokenizer, pooling, device), name or _name_of(model), similarity=similarity)
+        return TransformerEncoder(
+            _around(model, tokenizer, pooling, device), name or _name_of(model), similarity=similarity
+        )
     if tokenizer is not None:
         raise BadInput("A tokenizer is taken only together with a transformers model in memory. Leave it out.")
+    if isinstance(model, nn.Module):
+        raise BadInput(
+            f"A {type(model).__name__} cannot be read as an encoder. Expected a SentenceTransformer, a transformers model, "
+            "a name, a path, or a function from a list of texts to their embeddings."
+        )
     folder, own_name = _where(model)
-    with _clear_errors(name or own_name):
+    called = name or own_name
+    with _clear_errors(called):
         _check_that_it_exists(folder)
         made = _open(folder, pooling, device, trust_remote_code)
         assumed = pooling is None and not _states_its_modules(folder)
-        return Encoder(made, name or own_name, similarity=similarity, pooling_assumed=assumed)
+        return TransformerEncoder(made, called, similarity=similarity, pooling_assumed=assumed)
 
 
 _LOADED: LRUCache[tuple[str, int], Encoder] = LRUCache(maxsize=2)
@@ -94,12 +146,13 @@ def as_encoder(encoder: object) -> Encoder:
     """
     if isinstance(encoder, Encoder):
         return encoder
-    if isinstance(encoder, SentenceTransformer):
+    if isinstance(encoder, SentenceTransformer | MultiVectorEncoder | SparseEncoder):
         return load_encoder(encoder)
     if encoder is not None and not isinstance(encoder, str | os.PathLike):
         raise BadInput(
             "encoder should be a model's name, a path, a SentenceTransformer or an Encoder; "
             f"got {type(encoder).__name__}: {encoder!r:.60}."
+            + (" Load a function once, with load_encoder(function), which keeps its embeddings." * callable(encoder))
         )
     name = DEFAULT_NAME if encoder is None else str(encoder)
     with _LOADED_LOCK:
@@ -122,7 +175,10 @@ def open_model(model: str | os.PathLike[str] | None = None) -> SentenceTransform
     folder, name = _where(model)
     with _clear_errors(name):
         _check_that_it_exists(folder)
-        return _open(folder)
+        made = _open(folder)
+    if not isinstance(made, SentenceTransformer):
+        raise BadInput(f"{name!r} is a {type(made).__name__}; expected a dense model, which gives one vector per text.")
+    return made
 
 
 def check_model(model: str | os.PathLike[str] | None) -> None:
@@ -152,7 +208,7 @@ def _open(
     pooling: str | tuple[str, ...] | None = None,
     device: str | torch.device | None = None,
     trust_remote_code: bool = False,
-) -> SentenceTransformer:
+) -> Model:
     """A saved model; with ``pooling`` its transformer alone, that pooling on top. Its own code runs only where trusted.
 
     Config, tokenizer and model are loaded by three calls of transformers. Each is told whether code may run: one that is not
@@ -161,7 +217,8 @@ def _open(
     consent = {"trust_remote_code": trust_remote_code}
     if pooling is None:
         # Our own modules are passed as classes: sentence-transformers imports none but its own unless the code is trusted.
-        made = SentenceTransformer._load_with_module_classes(folder, MODULES, device=_text(device), **consent)
+        kind = _class_of(folder)
+        made: Model = kind._load_with_module_classes(folder, MODULES, device=_text(device), **consent)
     else:
         first = Transformer(folder, model_kwargs={**consent}, config_kwargs={**consent}, processor_kwargs={**consent})
         modules = [first, Pooling(first.get_embedding_dimension(), pooling)]
@@ -171,7 +228,18 @@ def _open(
     return made
 
 
-def _check_tokenizer(model: SentenceTransformer) -> None:
+def _class_of(model: str) -> type[Model]:
+    """The class of a saved model, as its configuration says; that of dense models where it says nothing."""
+    folder = Path(model)
+    if not folder.is_dir():
+        files = ("config_sentence_transformers.json", "config.json", "modules.json")
+        found = [load_file_path(model, name) for name in files]
+        folder = next((Path(path).parent for path in found if path is not None), folder)
+    classes: dict[str, type[Model]] = {"multi-vector": MultiVectorEncoder, "sparse": SparseEncoder}
+    return classes.get(kind_of(folder), SentenceTransformer)
+
+
+def _check_tokenizer(model: Model) -> None:
     """Refuses a model whose tokenizer is a class of its own: transformers silently takes a standard one in its place."""
     settings = getattr(getattr(model[0], "tokenizer", None), "init_kwargs", {})
     wanted = (settings.get("auto_map") or {}).get("AutoTokenizer") or ()

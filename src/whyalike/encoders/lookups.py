@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from whyalike.encoders.encoder import Encoder
+from whyalike.encoders.transformer import TransformerEncoder
 from whyalike.errors import UnsupportedModel
 
 
@@ -22,7 +22,7 @@ class WordLookup(TorchFunctionMode):
     (rotary or relative positions).
     """
 
-    def __init__(self, encoder: Encoder, give: Callable[[Tensor], Tensor]) -> None:
+    def __init__(self, encoder: TransformerEncoder, give: Callable[[Tensor], Tensor]) -> None:
         super().__init__()
         self.model_name = encoder.record.name
         self.table, self.give = encoder.model[0].auto_model.get_input_embeddings().weight, give

@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from whyalike.encoders.encoder import Batch, Encoder
 from whyalike.encoders.lookups import WordLookup
+from whyalike.encoders.transformer import Batch, TransformerEncoder
 from whyalike.encoders.twin import Features
 from whyalike.errors import BadInput
 
@@ -19,7 +19,7 @@ Positions = Literal["own", "model"]
 
 
 def reference_states(
-    encoder: Encoder, batch: Batch, layer: int, reference: Reference, positions: Positions
+    encoder: TransformerEncoder, batch: Batch, layer: int, reference: Reference, positions: Positions
 ) -> Float[Tensor, "batch tokens hidden"]:
     """The hidden states of each text's reference at a layer. As long as the text, and attended to like it.
 
@@ -41,13 +41,13 @@ def reference_states(
     return states
 
 
-def _states(encoder: Encoder, features: Features, layer: int) -> Tensor:
+def _states(encoder: TransformerEncoder, features: Features, layer: int) -> Tensor:
     _, current = encoder.run(features, layer)
     assert current.observed is not None
     return current.observed
 
 
-def _reference_ids(encoder: Encoder, batch: Batch, reference: Reference) -> Int[Tensor, "batch tokens"]:
+def _reference_ids(encoder: TransformerEncoder, batch: Batch, reference: Reference) -> Int[Tensor, "batch tokens"]:
     token = getattr(encoder.reader.tokenizer, f"{reference}_token_id")
     if token is None:
         raise BadInput(

@@ -54,9 +54,10 @@ _LOCK = threading.RLock()
 def score_range_of(encoder: Encoder) -> ScoreRange | None:
     """The range of a model's scores.
 
-    None where related sentences do not score higher than unrelated ones, and for a function, whose calls may cost money.
+    None where related sentences do not score higher than unrelated ones; for a function, whose calls may cost money; and for a
+    late-interaction model, whose scores grow with the query.
     """
-    if encoder.record.kind == "function":
+    if encoder.record.kind in ("function", "multi-vector"):
         return None
     with _LOCK:
         if encoder not in _FOUND:

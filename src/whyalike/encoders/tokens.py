@@ -5,15 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 
 from whyalike.errors import EmptyText, TextTooLong, UnsupportedModel
 from whyalike.language.segmenter import segmenter_of
 from whyalike.language.words import Span, sentence_spans, word_spans
 from whyalike.results.sides import Kind, Side
+
+Role = Literal["query", "document"]  # of a text, for models that read the two in different ways
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,6 +26,10 @@ class Reading:
     ids: tuple[int, ...]
     special: tuple[bool, ...]
     prompt: str
+    role: Role | None = None
+    scored: Bool[np.ndarray, "tokens"] | None = (
+        None  # the tokens whose vectors are compared, in a late-interaction model
+    )
 
     @property
     def length(self) -> int:
@@ -33,7 +39,7 @@ class Reading:
 class Reader:
     """Reads texts with a fast tokenizer. One at a time: fast tokenizers are not safe to share between threads."""
 
-    def __init__(self, tokenizer: Any, limit: Callable[[], int | None], model_name: str) -> None:
+    def __init__(self, tokenizer: Any, limit: Callable[[Role | None], int | None], model_name: str) -> None:
         if not getattr(tokenizer, "is_fast", False):
             raise UnsupportedModel(
                 f"The tokenizer of {model_name!r} ({type(tokenizer).__name__}) is not a fast one, so its tokens cannot "
@@ -42,7 +48,9 @@ class Reader:
         self.tokenizer, self.limit, self.model_name = tokenizer, limit, model_name
         self.lock = threading.Lock()
 
-    def read(self, texts: Sequence[str], *, prompt: str = "", truncate: bool = False) -> list[Reading]:
+    def read(
+        self, texts: Sequence[str], *, prompt: str = "", role: Role | None = None, truncate: bool = False
+    ) -> list[Reading]:
         """One reading per text. Too long a text is an error, or, with ``truncate``, a reading that says so."""
         if not texts:
             return []
@@ -59,18 +67,25 @@ class Reader:
                 verbose=False,
             )
         return [
-            self._reading(text, prompt, whole["input_ids"][row], whole["offset_mapping"][row], special, truncate)
+            self._reading(text, prompt, role, whole["input_ids"][row], whole["offset_mapping"][row], special, truncate)
             for row, (text, special) in enumerate(zip(texts, whole["special_tokens_mask"], strict=True))
         ]
 
     def _reading(
-        self, text: str, prompt: str, ids: list[int], spans: list[Span], special: list[int], truncate: bool
+        self,
+        text: str,
+        prompt: str,
+        role: Role | None,
+        ids: list[int],
+        spans: list[Span],
+        special: list[int],
+        truncate: bool,
     ) -> Reading:
         if not ids:
             raise EmptyText(
                 f"The text {text!r} has no token for {self.model_name!r}, which adds none of its own. Give it some text."
             )
-        limit = self.limit()
+        limit = self.limit(role)
         cut = max(0, len(ids) - limit) if limit is not None else 0
         if cut and not truncate:
             raise TextTooLong(
@@ -92,12 +107,12 @@ class Reader:
             tokens=tuple(self.tokenizer.convert_ids_to_tokens(ids)),
             kinds=kinds,
             offsets=offsets,
-            word_of=_parents(offsets, kinds, word_spans(text)),
-            sentence_of=_parents(offsets, kinds, sentence_spans(text)),
+            word_of=parents_of(offsets, kinds, word_spans(text)),
+            sentence_of=parents_of(offsets, kinds, sentence_spans(text)),
             cut=cut,
             segmenter=segmenter_of(text),
         )
-        return Reading(side=side, ids=tuple(ids), special=tuple(map(bool, special)), prompt=prompt)
+        return Reading(side=side, ids=tuple(ids), special=tuple(map(bool, special)), prompt=prompt, role=role)
 
 
 def _kind(special: bool, span: Span, prompt_length: int) -> Kind:
@@ -113,7 +128,7 @@ def _kept_by_truncation(special: list[int], cut: int, side: str) -> list[int]:
     return [index for index in range(len(special)) if index not in dropped]
 
 
-def _parents(
+def parents_of(
     offsets: Int[np.ndarray, "tokens 2"], kinds: tuple[Kind, ...], spans: list[Span]
 ) -> Int[np.ndarray, "tokens"]:
     """The span each text token begins in; one that begins between two belongs to the next; -1 for what is not text."""

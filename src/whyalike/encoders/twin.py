@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
 from whyalike.encoders.gates import wrap_activation
+from whyalike.encoders.vocabulary import ActiveTerms, restrict_decoder
 from whyalike.errors import UnsupportedModel
 
 Features = Mapping[str, Any]
@@ -35,6 +36,7 @@ class Pass:
     hidden: Tensor | None = None  # put in place of the states at ``layer``
     skipped: list[Any] | None = None  # what the blocks before ``layer`` gave in an earlier pass: they need not run
     when_reached: Callable[[], None] = lambda: None  # called when the states at ``layer`` are read
+    terms: ActiveTerms | None = None  # a sparse model's terms to compute; None: the whole vocabulary
     leaf: bool = False  # whether the states at ``layer`` are cut off from what made them, to be differentiated at
     observed: Tensor | None = None  # the states at ``layer``
     outputs: list[Any] = field(default_factory=list)  # what the blocks before ``layer`` gave in this pass
@@ -54,28 +56,48 @@ class Pass:
 _PASS: ContextVar[Pass | None] = ContextVar("whyalike_pass", default=None)
 
 
-class Twin:
-    """The modules of a SentenceTransformer up to the embedding before any final normalisation, run pass by pass."""
+def _active_terms() -> ActiveTerms | None:
+    current = _PASS.get()
+    return None if current is None else current.terms
 
-    def __init__(self, modules: Iterable[nn.Module], probe: Features, layers: int, truncate_dim: int | None) -> None:
+
+class Twin:
+    """The modules of a model up to the embedding before any final normalisation, run pass by pass.
+
+    ``embedding`` takes it from the features that the last module gives, a row per text.
+    """
+
+    def __init__(
+        self,
+        modules: Iterable[nn.Module],
+        probe: Features,
+        layers: int,
+        embedding: Callable[[Features], Tensor],
+        *,
+        vocabulary: bool = False,
+    ) -> None:
         self.stages = _sharing_copy(nn.ModuleList(modules)).eval()
-        self.truncate_dim = truncate_dim
+        self.embedding = embedding
         for module in self.stages.modules():
             wrap_activation(module)
             _without_fused_attention(module)
         self.layers = layers
         for block in find_blocks(self.stages, lambda: self._run(probe), layers):
             block.forward = partial(self._run_block, block.forward)
+        if vocabulary:
+            restrict_decoder(self.stages[0].auto_model, _active_terms)  # type: ignore[arg-type]
 
     def run(self, features: Features, current: Pass) -> Float[Tensor, "batch dim"]:
         """The embedding of each row, the pass's states put in place."""
         token = _PASS.set(current)
         try:
-            features = self._run(features)
+            features = self.stages[0](dict(features))
+            current.token_outputs = features.get("token_embeddings")
+            for module in list(self.stages)[1:]:
+                features = module(features)
         finally:
             _PASS.reset(token)
-        current.token_outputs = features.get("token_embeddings")
-        return self._embedding(features)
+        return self.embedding(features)
 
     def pool(
         self, features: Features, token_outputs: Float[Tensor, "batch tokens hidden"]
@@ -84,11 +106,7 @@ class Twin:
         after = {**features, "token_embeddings": token_outputs}
         for module in list(self.stages)[1:]:
             after = module(after)
-        return self._embedding(after)
-
-    def _embedding(self, features: Features) -> Tensor:
-        embedding: Tensor = features["sentence_embedding"]
-        return embedding if self.truncate_dim is None else embedding[..., : self.truncate_dim]
+        return self.embedding(after)
 
     def _run(self, features: Features) -> Features:
         features = dict(features)

@@ -23,6 +23,7 @@ from whyalike.encoders.gates import (
     Handler,
     Wiring,
     activation,
+    activation_in_place,
     activation_module,
     add,
     subtract,
@@ -125,7 +126,9 @@ def _watching(finds: _Finds) -> Mapping[Any, Handler]:
         return output
 
     table = {
-        function: watch_activation(handler) if handler in (activation, activation_module) else handler
+        function: watch_activation(handler)
+        if handler in (activation, activation_in_place, activation_module)
+        else handler
         for function, handler in HANDLERS.items()
     }
     table |= {function: watch_sum for function, handler in HANDLERS.items() if handler in (add, subtract)}

@@ -30,9 +30,7 @@ def of_run(measure: Measure, encoders: Mapping[str, Encoder], entries: Sequence[
 def _cut(case: Case, found: Found, encoders: Mapping[str, Encoder]) -> bool:
     """Whether a model did not read all of the pair."""
     sides = [side for e in found.values() for side in (e.left, e.right)] or [
-        reading.side
-        for encoder in encoders.values()
-        for reading in encoder.read([case.left, case.right], truncate=True)
+        reading.side for encoder in encoders.values() for reading in encoder.read_pair(case.left, case.right)
     ]
     return any(side.truncated for side in sides)
 

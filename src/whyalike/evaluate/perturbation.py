@@ -28,8 +28,9 @@ import torch
 from jaxtyping import Bool, Float
 
 from whyalike.data.tables import evenly
-from whyalike.encoders.encoder import Batch, Encoder
+from whyalike.encoders.encoder import Embeddings, Encoder
 from whyalike.encoders.tokens import Reading
+from whyalike.encoders.transformer import Batch, TransformerEncoder
 from whyalike.encoders.twin import Features
 from whyalike.errors import BadInput, unknown
 from whyalike.evaluate.measure import Case, Measure, Row, means
@@ -47,12 +48,12 @@ DIGITS = 6  # of a score that are no rounding: words that do as well are searche
 ROWS_TOGETHER = 256
 ROUNDING: dict[str, Callable[[float], int]] = {"nearest": round, "down": math.floor, "up": math.ceil}
 Removal = Literal["delete", "replace"]
-STAYING = ("special", "prompt")  # kinds of tokens that are no part of the text
+STAYING = ("special", "prompt", "expansion", "skipped")  # kinds of tokens that are no part of the text, or of no weight
 
 
 def replacement(encoder: Encoder) -> tuple[str, int]:
     """What a word becomes when it is taken away."""
-    tokenizer = encoder.reader.tokenizer
+    tokenizer = encoder.transformer.reader.tokenizer
     for name in ("mask", "unk", "pad"):
         number = getattr(tokenizer, f"{name}_token_id")
         if number is not None:
@@ -72,24 +73,35 @@ def embeddings_with(
     kept: Bool[np.ndarray, "rows tokens"],
     removal: Removal,
     staying: Sequence[str] = STAYING,
-) -> Float[np.ndarray, "rows dim"]:
+) -> Embeddings:
     """The embedding of a text with only some of its tokens, for each row; tokens of the ``staying`` kinds are always there."""
-    (batch,) = encoder.batches([reading], 1)
+    inside = encoder.transformer
+    (batch,) = inside.batches([reading], 1)
     always = np.array([kind in staying for kind in reading.side.kinds])
     kept, places = np.unique(kept | always, axis=0, return_inverse=True)
-    found = np.zeros((len(kept), encoder.record.dim))
+    found: dict[int, Float[np.ndarray, "*dim"]] = {}
     # Rows of one length go together: deleted tokens leave no gap, replaced ones do not change the length.
     lengths = kept.sum(1) if removal == "delete" else np.full(len(kept), kept.shape[1])
     for length in np.unique(lengths):
         numbers = np.flatnonzero(lengths == length)
         for start in range(0, len(numbers), ROWS_TOGETHER):
             some = numbers[start : start + ROWS_TOGETHER]
-            features = _features(encoder, batch, torch.as_tensor(kept[some], device=encoder.device), removal)
-            found[some] = encoder.run(features, encoder.layers)[0].double().cpu().numpy()
-    return found[places]
+            features = _features(inside, batch, torch.as_tensor(kept[some], device=inside.device), removal)
+            for number, row in zip(some.tolist(), inside.run(features, inside.layers)[0].double().cpu(), strict=True):
+                left = reading if removal == "replace" else _with_some(reading, kept[number])
+                found[number] = inside.places(left, row).scorable(row.numpy())
+    embeddings = [found[place] for place in places.tolist()]
+    return embeddings if encoder.record.kind == "multi-vector" else np.array(embeddings)
 
 
-def _features(encoder: Encoder, batch: Batch, kept: Bool[torch.Tensor, "rows tokens"], removal: Removal) -> Features:
+def _with_some(reading: Reading, kept: Bool[np.ndarray, "tokens"]) -> Reading:
+    """What is left of a reading's scored tokens where some tokens were deleted."""
+    return reading if reading.scored is None else replace(reading, scored=reading.scored[kept])
+
+
+def _features(
+    encoder: TransformerEncoder, batch: Batch, kept: Bool[torch.Tensor, "rows tokens"], removal: Removal
+) -> Features:
     rows = {
         name: value.expand(len(kept), -1) if isinstance(value, torch.Tensor) and value.ndim == 2 else value
         for name, value in batch.features.items()
@@ -184,7 +196,7 @@ class EmbeddingPerturbation(Measure):
     def rows(
         self, case: Case, found: Mapping[str, Explanation], encoder: Encoder, cache: ContributionCache | None = None
     ) -> list[Row]:
-        readings = encoder.read([case.left, case.right], truncate=True)
+        readings = encoder.read_pair(case.left, case.right)
         rows: list[Row] = []
         for name, e in found.items():
             own = [self.ranked(side) for side in (e.left, e.right)]
@@ -209,13 +221,14 @@ class EmbeddingPerturbation(Measure):
         for number, count in enumerate([*counts, len(tokens)]):
             kept[number, tokens[:count]] = True
         embeddings = embeddings_with(encoder, reading, kept, "replace", self._staying)
+        embeddings = np.stack(list(embeddings)).reshape(len(kept), -1)
         if self.scale == "unit":
             embeddings /= np.linalg.norm(embeddings, axis=1, keepdims=True)
         return np.linalg.norm(embeddings[:-1] - embeddings[-1], axis=1)
 
     @property
     def _staying(self) -> tuple[str, ...]:
-        return STAYING if self.special_tokens == "stay" else ("prompt",)
+        return STAYING if self.special_tokens == "stay" else tuple(kind for kind in STAYING if kind != "special")
 
     def notes(self, encoder: Encoder) -> tuple[str, ...]:
         return (_replaced(encoder),)
@@ -305,7 +318,7 @@ class PerturbedPair:
     def __init__(self, case: Case, encoder: Encoder, removal: Removal, step: float) -> None:
         self.encoder, self.removal = encoder, removal
         self.shares = {False: np.arange(step, 0.5 + 1e-9, step), True: np.arange(step, 1 - 1e-9, step)}
-        self.readings = encoder.read([case.left, case.right], truncate=True)
+        self.readings = encoder.read_pair(case.left, case.right)
         self.known_embeddings: list[dict[bytes, np.ndarray]] = [{}, {}]
         self.whole = self._score(*(np.ones(len(reading.ids), dtype=bool) for reading in self.readings))
 

@@ -13,6 +13,7 @@ from torch import nn
 
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.modules import refill
+from whyalike.encoders.transformer import TransformerEncoder
 from whyalike.encoders.twin import find_blocks
 from whyalike.evaluate.agreement import NUMBERS, compared
 from whyalike.evaluate.measure import Case, Measure, Row, means
@@ -50,7 +51,7 @@ class Randomization(Measure):
         self, case: Case, found: Mapping[str, Explanation], encoder: Encoder, cache: ContributionCache | None = None
     ) -> list[Row]:
         if encoder not in self._drawn:
-            self._drawn[encoder] = drawn_anew(encoder, self.seed)
+            self._drawn[encoder] = drawn_anew(encoder.transformer, self.seed)
         rows: list[Row] = []
         for stage, strange in self._drawn[encoder]:
             for subject in self._subjects:
@@ -74,7 +75,7 @@ def _same(one: Explanation, other: Explanation) -> bool:
     return np.array_equal(one.by_word().matrix, other.by_word().matrix)
 
 
-def drawn_anew(encoder: Encoder, seed: int) -> list[tuple[str, Encoder]]:
+def drawn_anew(encoder: TransformerEncoder, seed: int) -> list[tuple[str, Encoder]]:
     """Copies of an encoder: its last block drawn anew, its last two, …, all of its weights. What is not drawn is shared."""
     (batch,) = encoder.batches(encoder.read(["A short text."]), 100)
 
@@ -100,7 +101,7 @@ def drawn_anew(encoder: Encoder, seed: int) -> list[tuple[str, Encoder]]:
     return found
 
 
-def without_biases(encoder: Encoder) -> Encoder:
+def without_biases(encoder: TransformerEncoder) -> Encoder:
     """A copy of an encoder with every bias at zero."""
     model = _copy(encoder.model, encoder.model)
     with torch.no_grad():
@@ -128,7 +129,9 @@ def _draw(model: Model, part: nn.Module) -> None:
             model[0].auto_model._init_weights(module)
 
 
-def _encoder(model: Model, original: Encoder) -> Encoder:
+def _encoder(model: Model, original: TransformerEncoder) -> Encoder:
     refill(model)
     record = original.record
-    return Encoder(model.eval(), record.name, similarity=record.similarity, pooling_assumed=record.pooling_assumed)
+    return TransformerEncoder(
+        model.eval(), record.name, similarity=record.similarity, pooling_assumed=record.pooling_assumed
+    )

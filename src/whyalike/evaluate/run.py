@@ -259,6 +259,7 @@ def check_subjects(subjects: Sequence[Subject], encoders: Mapping[str, Encoder])
     """Before any work is done: whether every method can be had from every model."""
     for subject in subjects:
         for encoder in encoders.values():
+            subject.method.check_kind(encoder)
             subject.method.check(encoder)
 
 

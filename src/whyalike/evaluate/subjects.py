@@ -11,10 +11,11 @@ from typing import Any, cast
 import numpy as np
 
 from whyalike.encoders.encoder import Encoder
+from whyalike.encoders.fingerprint import version_of
 from whyalike.errors import BadInput
 from whyalike.methods import Method, Random
 from whyalike.methods.cache import ContributionCache
-from whyalike.methods.function_method import FunctionMethod, read_matrices, version_of
+from whyalike.methods.function_method import FunctionMethod, read_matrices
 from whyalike.methods.method import Options
 from whyalike.methods.spec import MethodSpec, View, parse_method
 from whyalike.methods.tangents import GIBIBYTE
@@ -41,7 +42,8 @@ class Subject:
         aligned = self.view == "aligned"  # words are aligned, not tokens
         unit = "word" if aligned else self.method.unit
         cache = ContributionCache(GIBIBYTE) if cache is None else cache
-        options = Options(unit, truncate=True, aligned=aligned, progress=progress, total=len(pairs), cache=cache)
+        prompts = encoder.pair_prompts
+        options = Options(unit, prompts, True, aligned, progress=progress, total=len(pairs), cache=cache)
         spec = MethodSpec(self.name, self.method, self.view)
         found = self.method.explain_pairs(encoder, pairs, options)
         return [self._without_identity(spec.viewed(e)) for e in found]

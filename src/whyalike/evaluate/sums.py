@@ -49,7 +49,7 @@ class Conservation(Measure):
         if not self.without_biases:
             return rows
         if encoder not in self._bare:
-            self._bare[encoder] = without_biases(encoder)
+            self._bare[encoder] = without_biases(encoder.transformer)
         bare = self._bare[encoder]
         for subject in self._subjects:
             subject = subject.at_layer_of(found[subject.name])

@@ -9,15 +9,22 @@ from whyalike.methods.exact_match import ExactMatch
 from whyalike.methods.gradients import Gradients, IntegratedGradients
 from whyalike.methods.hessian_product import HessianProduct
 from whyalike.methods.integrated_jacobians import IntegratedJacobians
+from whyalike.methods.leave_one_out import LeaveOneOut
+from whyalike.methods.maxsim_map import MaxSimMap
 from whyalike.methods.method import Method
+from whyalike.methods.shapley import Shapley
 from whyalike.methods.tfidf_vectors import TfidfVectors
 from whyalike.methods.token_outputs import TokenOutputs
+from whyalike.results.records import ModelKind
 
 METHODS: dict[str, type[Method]] = {
     "bilrp": BiLRP,
     "hessian_product": HessianProduct,
     "integrated_jacobians": IntegratedJacobians,
     "token_outputs": TokenOutputs,
+    "maxsim_map": MaxSimMap,
+    "shapley": Shapley,
+    "leave_one_out": LeaveOneOut,
     "token_embeddings": TokenEmbeddings,
     "bti": BTI,
     "gradients": Gradients,
@@ -28,8 +35,16 @@ METHODS: dict[str, type[Method]] = {
     "random": Random,
 }
 
+DEFAULT_METHOD: dict[ModelKind, str] = {
+    "dense": "bilrp",
+    "multi-vector": "bilrp",
+    "sparse": "bilrp",
+    "function": "shapley",
+}  # where the user names none, by kind of model
+
 __all__ = [
     "BTI",
+    "DEFAULT_METHOD",
     "METHODS",
     "BiLRP",
     "ContextualCosine",
@@ -38,8 +53,11 @@ __all__ = [
     "HessianProduct",
     "IntegratedGradients",
     "IntegratedJacobians",
+    "LeaveOneOut",
+    "MaxSimMap",
     "Method",
     "Random",
+    "Shapley",
     "TfidfVectors",
     "TokenEmbeddings",
     "TokenOutputs",

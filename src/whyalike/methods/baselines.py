@@ -11,16 +11,23 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from whyalike.encoders.encoder import Batch, Encoder
+from whyalike.encoders.encoder import Encoder
+from whyalike.encoders.transformer import Batch, TransformerEncoder
 from whyalike.errors import BadInput
-from whyalike.methods.second_order import BatchContributions, BatchUnits, SecondOrder, Totals, totals_from_contributions
+from whyalike.methods.second_order import (
+    BatchContributions,
+    BatchUnits,
+    Totals,
+    TransformerMethod,
+    totals_from_contributions,
+)
 from whyalike.methods.tangents import states_at
-from whyalike.results.records import Cells
+from whyalike.results.records import Cells, ModelKind
 from whyalike.results.sides import Unit
 
 
 @dataclass(frozen=True, slots=True)
-class TokenEmbeddings(SecondOrder):
+class TokenEmbeddings(TransformerMethod):
     """``c_i`` is the hidden state of token i itself, so the matrix holds products of states (BiLRP paper, baseline (i))."""
 
     name: ClassVar[str] = "token_embeddings"
@@ -30,17 +37,19 @@ class TokenEmbeddings(SecondOrder):
     adds_up: ClassVar[bool] = False
     layer: int | None = 0
 
-    def batch_contributions(self, encoder: Encoder, batch: Batch, units: BatchUnits, budget: int) -> BatchContributions:
+    def batch_contributions(
+        self, encoder: TransformerEncoder, batch: Batch, units: BatchUnits, budget: int
+    ) -> BatchContributions:
         states, embedding = states_at(encoder, batch, self.layer_in(encoder))
         vectors = torch.einsum("ubt,bth->ubh", units.masks, states.hidden)
         return BatchContributions(vectors, embedding, states.middle)
 
-    def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
+    def totals(self, encoder: TransformerEncoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
         return totals_from_contributions(self, encoder, batch, towards, budget)
 
 
 @dataclass(frozen=True, slots=True)
-class ContextualCosine(SecondOrder):
+class ContextualCosine(TransformerMethod):
     """``c_i`` is the hidden state of word i, scaled to length 1: the matrix ranks pairs by cosine, as BERTScore does.
 
     Values are divided by ``Z`` like those of every method.
@@ -56,22 +65,24 @@ class ContextualCosine(SecondOrder):
     cells: ClassVar[Cells] = "means"
     layer: int | None = None
 
-    def batch_contributions(self, encoder: Encoder, batch: Batch, units: BatchUnits, budget: int) -> BatchContributions:
+    def batch_contributions(
+        self, encoder: TransformerEncoder, batch: Batch, units: BatchUnits, budget: int
+    ) -> BatchContributions:
         states, embedding = states_at(encoder, batch, self.layer_in(encoder))
         vectors = torch.einsum("ubt,bth->ubh", units.masks, states.hidden)
         return BatchContributions(torch.nn.functional.normalize(vectors, dim=-1), embedding, states.middle)
 
-    def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
+    def totals(self, encoder: TransformerEncoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
         return totals_from_contributions(self, encoder, batch, towards, budget)
 
     def check(self, encoder: Encoder) -> None:
         if self.layer is None:
             raise BadInput("contextual_cosine compares the states of a layer. Name it, as in contextual_cosine@3.")
-        self.layer_in(encoder)
+        self.layer_in(encoder.transformer)
 
 
 @dataclass(frozen=True, slots=True)
-class Random(SecondOrder):
+class Random(TransformerMethod):
     """``c_i`` is a random vector, fixed by the seed and the text, of the embedding's length divided by √n."""
 
     name: ClassVar[str] = "random"
@@ -79,6 +90,7 @@ class Random(SecondOrder):
     summary: ClassVar[str] = "chance, the same for the same text and seed; no claim to add up"
     paper: ClassVar[str] = "baseline of all three papers"
     adds_up: ClassVar[bool] = False
+    kinds: ClassVar[frozenset[ModelKind]] = frozenset({"dense", "multi-vector", "sparse"})
     layer: int | None = 0
     seed: int = 0
 
@@ -86,18 +98,21 @@ class Random(SecondOrder):
         if not isinstance(self.seed, int) or self.seed < 0:
             raise BadInput(f"A seed should be a whole number from 0 on; got {self.seed!r}.")
 
-    def batch_contributions(self, encoder: Encoder, batch: Batch, units: BatchUnits, budget: int) -> BatchContributions:
+    def batch_contributions(
+        self, encoder: TransformerEncoder, batch: Batch, units: BatchUnits, budget: int
+    ) -> BatchContributions:
         states, embedding = states_at(encoder, batch, self.layer_in(encoder))
-        drawn = [self._draw(reading.prompt + reading.side.text, batch.length, encoder) for reading in batch.readings]
+        shape = batch.length, embedding.shape[-1]
+        drawn = [self._draw(reading.prompt + reading.side.text, shape) for reading in batch.readings]
         tokens = torch.as_tensor(np.stack(drawn), dtype=embedding.dtype, device=embedding.device)
         tokens = tokens * (embedding.norm(dim=-1) / (batch.length * embedding.shape[-1]) ** 0.5)[:, None, None]
         vectors = torch.einsum("ubt,btd->ubd", units.masks, tokens)
         return BatchContributions(vectors, embedding, states.middle)
 
-    def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
+    def totals(self, encoder: TransformerEncoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
         return totals_from_contributions(self, encoder, batch, towards, budget)
 
-    def _draw(self, text: str, tokens: int, encoder: Encoder) -> Float[np.ndarray, "tokens dim"]:
+    def _draw(self, text: str, shape: tuple[int, int]) -> Float[np.ndarray, "tokens dim"]:
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
         generator = np.random.default_rng([self.seed, int.from_bytes(digest[:8])])
-        return generator.standard_normal((tokens, encoder.record.dim))
+        return generator.standard_normal(shape)

@@ -9,8 +9,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from whyalike.encoders.encoder import Batch, Encoder
+from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.gates import Biases
+from whyalike.encoders.transformer import Batch, TransformerEncoder
 from whyalike.errors import unknown
 from whyalike.methods.default_layer import LayerChoice, choose_layer
 from whyalike.methods.second_order import (
@@ -22,6 +23,7 @@ from whyalike.methods.second_order import (
     Totals,
 )
 from whyalike.methods.tangents import frozen_contributions, pull_products, states_at
+from whyalike.results.records import ModelKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class BiLRP(PullingMethod):
     summary: ClassVar[str] = "attention, normalisation, activation and bias gates held at their values"
     paper: ClassVar[str] = "Vasileiou & Eberle 2024"
     adds_up: ClassVar[bool] = True
+    kinds: ClassVar[frozenset[ModelKind]] = frozenset({"dense", "multi-vector", "sparse"})
     layer: int | None = None  # None: the first layer at which the parts are of the size of the score
     biases: Biases = "shared"
 
@@ -46,25 +49,27 @@ class BiLRP(PullingMethod):
         if self.biases not in get_args(Biases):
             raise unknown("way to treat biases", self.biases, get_args(Biases))
 
-    def layer_in(self, encoder: Encoder) -> int:
+    def layer_in(self, encoder: TransformerEncoder) -> int:
         return encoder.check_layer(self.layer) if self.layer is not None else self._choice(encoder).layer
 
     def choices(self, encoder: Encoder) -> dict[str, Any]:
         if self.layer is not None:
             return {}
-        return {"layer": self.layer_in(encoder), "layer_chosen": self._choice(encoder).reason}
+        choice = self._choice(encoder.transformer)
+        return {"layer": choice.layer, "layer_chosen": choice.reason}
 
-    def _choice(self, encoder: Encoder) -> LayerChoice:
+    def _choice(self, encoder: TransformerEncoder) -> LayerChoice:
         """Also where biases are apart: it is the same model, and the two are then read at one layer."""
         return choose_layer(encoder, lambda layer: BiLRP(layer=layer))
 
-    def batch_contributions(self, encoder: Encoder, batch: Batch, units: BatchUnits, budget: int) -> BatchContributions:
-        layer = self.layer_in(encoder)
-        vectors, embedding, middle = frozen_contributions(encoder, batch, layer, units.masks, budget, self.biases)
-        return BatchContributions(vectors, embedding, middle)
+    def batch_contributions(
+        self, encoder: TransformerEncoder, batch: Batch, units: BatchUnits, budget: int
+    ) -> BatchContributions:
+        found = frozen_contributions(encoder, batch, self.layer_in(encoder), units.masks, budget, self.biases)
+        return BatchContributions(found.vectors, found.embedding, found.middle, terms=found.terms)
 
     def batch_products(
-        self, encoder: Encoder, batch: Batch, units: BatchUnits, towards: BatchVectors, budget: int
+        self, encoder: TransformerEncoder, batch: Batch, units: BatchUnits, towards: BatchVectors, budget: int
     ) -> BatchProducts:
         layer = self.layer_in(encoder)
         states, embedding = states_at(encoder, batch, layer)
@@ -72,7 +77,7 @@ class BiLRP(PullingMethod):
         values, _ = pull_products(states, states.hidden, towards, units.masks, budget, frozen=wiring)
         return BatchProducts(values, embedding, states.middle)
 
-    def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
+    def totals(self, encoder: TransformerEncoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
         every = torch.eye(batch.length, dtype=towards.dtype, device=towards.device)[:, None]
         pulled = self.batch_products(encoder, batch, BatchUnits([], every), towards[None, None], budget)
         return Totals(pulled.values[0, :, 0], pulled.embedding[0])

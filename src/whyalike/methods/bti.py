@@ -45,7 +45,7 @@ class BTI(FirstOrder):
     pooling: Pooling = "words"
 
     def text_saliencies(self, encoder: Encoder, left: Reading, right: Reading, budget: int) -> PairSaliency:
-        return saliency_from_gradients(encoder, (left, right), self.layer, self.pooling, self._saliency)
+        return saliency_from_gradients(encoder.transformer, (left, right), self.layer, self.pooling, self._saliency)
 
     def _saliency(self, text: TextPass, gradient: Gradient) -> TextSaliency:
         activation, slope = text.states[0].to(gradient.at_tokens.dtype), gradient.at_tokens
@@ -55,6 +55,6 @@ class BTI(FirstOrder):
         return text_saliency(text, values.relu().sum(-1), gradient.measured)  # Eq. (4)
 
     def check(self, encoder: Encoder) -> None:
-        check_gradient_method(self, encoder, self.layer, self.pooling)
+        check_gradient_method(self, encoder.transformer, self.layer, self.pooling)
         if self.saliency not in get_args(From):
             raise unknown("saliency", self.saliency, get_args(From))

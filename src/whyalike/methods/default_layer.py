@@ -17,9 +17,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from whyalike.encoders.encoder import Encoder
+from whyalike.encoders.transformer import TransformerEncoder
 from whyalike.methods.method import Options
-from whyalike.methods.second_order import SecondOrder
+from whyalike.methods.second_order import TransformerMethod
+from whyalike.results.pairing import explain_parts
 from whyalike.storage.cache import read_or_make
 from whyalike.storage.reading import Fields
 
@@ -50,11 +51,11 @@ class LayerChoice:
         return f"its pairs are {self.sizes[self.layer]:.1f} times as large as the score{first}"
 
 
-_CHOSEN: WeakKeyDictionary[Encoder, LayerChoice] = WeakKeyDictionary()
+_CHOSEN: WeakKeyDictionary[TransformerEncoder, LayerChoice] = WeakKeyDictionary()
 _LOCK = threading.RLock()
 
 
-def choose_layer(encoder: Encoder, at_layer: Callable[[int], SecondOrder]) -> LayerChoice:
+def choose_layer(encoder: TransformerEncoder, at_layer: Callable[[int], TransformerMethod]) -> LayerChoice:
     """The layer for an encoder; ``at_layer`` is the method with a layer."""
     with _LOCK:
         if encoder not in _CHOSEN:
@@ -68,20 +69,19 @@ def choose_layer(encoder: Encoder, at_layer: Callable[[int], SecondOrder]) -> La
         return _CHOSEN[encoder]
 
 
-def size_of_parts(encoder: Encoder, method: SecondOrder) -> float:
+def size_of_parts(encoder: TransformerEncoder, method: TransformerMethod) -> float:
     """``Σ|matrix| / Σ|score|`` over our own pairs, in tokens."""
-    texts = list(dict.fromkeys(text for pair in PAIRS for text in pair))
-    parts = dict(zip(texts, method.contributions(encoder, texts, Options(truncate=True)), strict=True))
-    matrices, scores = 0.0, 0.0
-    for left, right in ((parts[one], parts[other]) for one, other in PAIRS):
-        matrices += float(np.abs(left.tokens @ right.tokens.T).sum()) / left.model.scale(
-            left.embedding, right.embedding
-        )
-        scores += abs(left.model.score(left.embedding, right.embedding))
+    sides = [
+        method.contributions(encoder, texts, Options(truncate=True, prompts=(prompt, prompt)))
+        for texts, prompt in zip(zip(*PAIRS, strict=True), encoder.pair_prompts, strict=True)
+    ]
+    found = [explain_parts(*pair) for pair in zip(*sides, strict=True)]
+    matrices = sum(float(np.abs(e.matrix).sum()) for e in found)
+    scores = sum(abs(e.score) for e in found)
     return matrices / max(scores, 1e-12)
 
 
-def _search(encoder: Encoder, at_layer: Callable[[int], SecondOrder]) -> LayerChoice:
+def _search(encoder: TransformerEncoder, at_layer: Callable[[int], TransformerMethod]) -> LayerChoice:
     """Layer 0 where that will do; otherwise by bisection up to the last block's input."""
     sizes = {0: size_of_parts(encoder, at_layer(0))}
     low, high = 0, encoder.layers - 1
@@ -95,7 +95,7 @@ def _search(encoder: Encoder, at_layer: Callable[[int], SecondOrder]) -> LayerCh
     return LayerChoice(high if sizes[high] <= MOST else min(sizes, key=lambda layer: sizes[layer]), sizes)
 
 
-def _read(given: Fields, encoder: Encoder) -> LayerChoice:
+def _read(given: Fields, encoder: TransformerEncoder) -> LayerChoice:
     """What an earlier run found. Raises ValueError where it cannot be used."""
     sizes = given.fields("sizes")
     found = LayerChoice(given.whole("layer"), {int(layer): sizes.number(layer) for layer in sizes.value})

@@ -6,51 +6,25 @@ them. A file is JSON lines: objects with ``left``, ``right`` and ``matrix``.
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import CodeType, FunctionType
 from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 
 from whyalike.encoders.encoder import Encoder
+from whyalike.encoders.fingerprint import digest_of
 from whyalike.encoders.tokens import Reading
 from whyalike.errors import BadInput, DamagedFile
 from whyalike.language.words import split_words
-from whyalike.methods.method import PairMethod, to_numpy
+from whyalike.methods.method import PairMethod
 from whyalike.results.explanation import Explanation
 from whyalike.results.sides import group
 from whyalike.storage.reading import Fields, parse_json, read_text
 
 Matrix = Float[np.ndarray, "left right"]
-
-
-def version_of(function: Callable[..., Any]) -> str:
-    """A digest of a function's code, constants, defaults and closed-over values. Functions it calls are not covered."""
-    facts: Any = repr(function)
-    if isinstance(function, FunctionType):
-        inner = [cell.cell_contents for cell in function.__closure__ or ()]
-        facts = (*_facts(function.__code__), function.__defaults__, function.__kwdefaults__, inner)
-    elif isinstance(call := type(function).__call__, FunctionType):  # an object with __call__
-        facts = (*_facts(call.__code__), getattr(function, "__dict__", None))
-    return _digest(re.sub(r" at 0x[0-9a-f]+", "", repr(facts)))  # an address is another one in the next process
-
-
-def _facts(code: CodeType) -> tuple[Any, ...]:
-    """What code does, with the facts of inner functions in place of their addresses."""
-    return (
-        code.co_code.hex(),
-        code.co_names,
-        [_facts(each) if isinstance(each, CodeType) else each for each in code.co_consts],
-    )
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +64,7 @@ def explain_matrix(method: PairMethod, encoder: Encoder, left: Reading, right: R
         )
     whole = np.zeros((len(sides[0]), len(sides[1])))
     whole[np.ix_(*own)] = matrix
-    embeddings = [
-        to_numpy(encoder.run(next(encoder.batches([reading], 1)).features, encoder.layers)[0][0])
-        for reading in (left, right)
-    ]
+    embeddings = [encoder.embed_with_prompt([reading.side.text], reading.prompt)[0] for reading in (left, right)]
     return Explanation(
         left=sides[0],
         right=sides[1],
@@ -130,4 +101,4 @@ def read_matrices(path: Path) -> FunctionMethod:
             )
         return known[left, right]
 
-    return FunctionMethod(find, path.stem, _digest(text))
+    return FunctionMethod(find, path.stem, digest_of(text))

@@ -47,10 +47,10 @@ class Gradients(FirstOrder):
         def saliency(text: TextPass, gradient: Gradient) -> TextSaliency:
             return text_saliency(text, gradient.at_tokens.norm(dim=-1), gradient.measured)
 
-        return saliency_from_gradients(encoder, (left, right), self.layer, self.pooling, saliency)
+        return saliency_from_gradients(encoder.transformer, (left, right), self.layer, self.pooling, saliency)
 
     def check(self, encoder: Encoder) -> None:
-        check_gradient_method(self, encoder, self.layer, self.pooling)
+        check_gradient_method(self, encoder.transformer, self.layer, self.pooling)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,10 @@ class IntegratedGradients(FirstOrder):
     max_steps: int = 300
 
     def text_saliencies(self, encoder: Encoder, left: Reading, right: Reading, budget: int) -> PairSaliency:
-        pair = [run_text(encoder, reading, self.layer, self.pooling).without_graph() for reading in (left, right)]
+        pair = [
+            run_text(encoder.transformer, reading, self.layer, self.pooling).without_graph()
+            for reading in (left, right)
+        ]
         features = [text.feature for text in pair]
         score = similarity(features[0], features[1], encoder.record.similarity)
         first = self._integrate(pair[0], features[1], budget)
@@ -89,7 +92,7 @@ class IntegratedGradients(FirstOrder):
         return text_saliency(text, total, Measured(steps=len(rule.nodes), rule=rule.name, error=rule.error))
 
     def check(self, encoder: Encoder) -> None:
-        check_gradient_method(self, encoder, self.layer, self.pooling)
+        check_gradient_method(self, encoder.transformer, self.layer, self.pooling)
         numbers = isinstance(self.tolerance, int | float) and isinstance(self.max_steps, int)
         if not numbers or not self.tolerance > 0 or self.max_steps < 4:
             raise BadInput(

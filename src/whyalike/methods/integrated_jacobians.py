@@ -14,14 +14,14 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
-from whyalike.encoders.encoder import Batch, Encoder
 from whyalike.encoders.references import Positions, Reference, reference_states
 from whyalike.encoders.tokens import Reading
+from whyalike.encoders.transformer import Batch, TransformerEncoder
 from whyalike.encoders.twin import tile
 from whyalike.errors import BadInput, unknown
 from whyalike.methods.null_reference import null_states
 from whyalike.methods.quadrature import RULES, Rule, cheapest_rule, first_edges, fixed_rule, on_panels
-from whyalike.methods.second_order import BatchContributions, BatchUnits, SecondOrder, Totals
+from whyalike.methods.second_order import BatchContributions, BatchUnits, Totals, TransformerMethod
 from whyalike.methods.tangents import (
     GIBIBYTE,
     States,
@@ -39,7 +39,7 @@ FINEST_DOUBLE = 1e-13
 
 
 @dataclass(frozen=True, slots=True)
-class IntegratedJacobians(SecondOrder):
+class IntegratedJacobians(TransformerMethod):
     """``c_i = ∫ J(r + α(x−r)) dα · (x−r)_i``; the remainder is the reference's embedding ``e(r)`` plus the integration error.
 
     The true error ``‖e(x) − e(r) − Σ c_i‖ / ‖e(x) − e(r)‖`` is known, so the user gives a ``tolerance`` and the result
@@ -89,7 +89,9 @@ class IntegratedJacobians(SecondOrder):
                 f"got {self.tolerance!r}, {self.steps!r} and {self.max_steps!r}."
             )
 
-    def batch_contributions(self, encoder: Encoder, batch: Batch, units: BatchUnits, budget: int) -> BatchContributions:
+    def batch_contributions(
+        self, encoder: TransformerEncoder, batch: Batch, units: BatchUnits, budget: int
+    ) -> BatchContributions:
         paths, embedding = self.paths(encoder, batch, budget)
         vectors = torch.zeros(
             len(units.masks), len(paths), embedding.shape[-1], dtype=embedding.dtype, device=embedding.device
@@ -108,7 +110,7 @@ class IntegratedJacobians(SecondOrder):
             measured.append(found)
         return BatchContributions(vectors, embedding, torch.cat([path.states.middle for path in paths]), measured)
 
-    def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
+    def totals(self, encoder: TransformerEncoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
         (whole,), embedding = self.paths(encoder, batch, budget)
         legs, measured = self.legs_of(whole)
         return Totals(pull_along(legs, towards), embedding[0], measured)
@@ -117,7 +119,7 @@ class IntegratedJacobians(SecondOrder):
         return torch.nn.functional.normalize(embedding, dim=-1) if self.normalize == "path" else embedding
 
     def paths(
-        self, encoder: Encoder, batch: Batch, budget: int = GIBIBYTE
+        self, encoder: TransformerEncoder, batch: Batch, budget: int = GIBIBYTE
     ) -> tuple[list[IntegrationPath], Float[Tensor, "batch dim"]]:
         """The way from reference to text, for each text of a batch, and the embeddings."""
         if self.normalize == "path" and encoder.record.similarity == "dot":
@@ -300,11 +302,11 @@ def _one(states: States, row: int) -> States:
     )
 
 
-_DOUBLES: WeakKeyDictionary[Encoder, Encoder] = WeakKeyDictionary()
+_DOUBLES: WeakKeyDictionary[TransformerEncoder, TransformerEncoder] = WeakKeyDictionary()
 _DOUBLES_LOCK = threading.Lock()
 
 
-def double_precision(encoder: Encoder) -> Encoder:
+def double_precision(encoder: TransformerEncoder) -> TransformerEncoder:
     """The same model with its weights in float64, for what float32 cannot resolve. Made once per encoder."""
     with _DOUBLES_LOCK:
         if encoder not in _DOUBLES:

@@ -21,9 +21,13 @@ from whyalike.methods.tangents import GIBIBYTE
 from whyalike.results.contributions import Contributions
 from whyalike.results.explanation import Explanation
 from whyalike.results.one_sided import OneSided
-from whyalike.results.records import Cells, MethodRecord
+from whyalike.results.records import Cells, MethodRecord, ModelKind
 from whyalike.results.sides import Unit
 
+_WHY_NOT = {  # what to use instead, by the kind of model
+    "multi-vector": ", which gives a vector per token and no single embedding. Use bilrp, or maxsim_map",
+    "sparse": ", whose embedding is weights of vocabulary terms. Use bilrp",
+}
 TextPairs = Iterable[tuple[str, str]]
 
 
@@ -52,10 +56,21 @@ class Method(ABC):
     unit: ClassVar[Unit] = "token"  # the finest unit it can give
     needs_more: ClassVar[bool] = False  # whether its defaults do not suffice: a layer, or a corpus, has to be given
     cells: ClassVar[Cells] = "sums"  # how cells of tokens become cells of words
+    kinds: ClassVar[frozenset[ModelKind]] = frozenset({"dense", "function"})  # of models it can be used with
+
+    @final
+    def check_kind(self, encoder: Encoder) -> None:
+        """Raises, before any work is done, if the method makes no sense for this kind of model."""
+        if encoder.record.kind not in self.kinds:
+            raise BadInput(
+                f"{self.name} explains {' and '.join(sorted(self.kinds))} models; {encoder.record.name!r} is a "
+                f"{encoder.record.kind} model{_WHY_NOT.get(encoder.record.kind, '')}."
+            )
 
     @final
     def record(self, encoder: Encoder) -> MethodRecord:
         """The method as it is written into results for this encoder."""
+        self.check_kind(encoder)
         self.check(encoder)
         parameters = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}  # type: ignore[arg-type]
         return MethodRecord(self.name, parameters | self.choices(encoder), self.adds_up, self.cells)

@@ -22,7 +22,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from whyalike.encoders.encoder import Encoder
+from whyalike.encoders.transformer import TransformerEncoder
 from whyalike.errors import WhyalikeError
 from whyalike.methods.tangents import States, jacobian_at
 from whyalike.storage.cache import cache_folder
@@ -33,7 +33,7 @@ MOST_STEPS = 40
 PATIENCE = 5  # steps in a row that gain less than 2 %: there may be no zero nearby
 
 
-_SOLVED: WeakKeyDictionary[Encoder, dict[tuple[int, int, str], Tensor]] = WeakKeyDictionary()
+_SOLVED: WeakKeyDictionary[TransformerEncoder, dict[tuple[int, int, str], Tensor]] = WeakKeyDictionary()
 
 
 def null_states(

@@ -15,14 +15,14 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from whyalike.encoders.encoder import Batch, Encoder
 from whyalike.encoders.lookups import WordLookup
 from whyalike.encoders.tokens import Reading
+from whyalike.encoders.transformer import Batch, TransformerEncoder
 from whyalike.encoders.twin import Pass, tile
 from whyalike.errors import unknown
 from whyalike.methods.first_order import FirstOrder, TextSaliency, check_matching, min_max
 from whyalike.methods.method import to_numpy
-from whyalike.results.records import NOTHING_MEASURED, Measured
+from whyalike.results.records import NOTHING_MEASURED, Measured, Similarity
 
 Site = int | Literal["embeddings"]  # a layer, or token + position embeddings before any normalisation
 Pooling = Literal["words", "model"]
@@ -33,7 +33,7 @@ VANISHING = 32  # a gradient of fewer units in the last place than this is round
 class TextPass:
     """One text in one pass that can be differentiated at a site."""
 
-    encoder: Encoder
+    encoder: TransformerEncoder
     batch: Batch  # of one text
     site: Site
     pooling: Pooling
@@ -83,7 +83,7 @@ class TextPass:
         return _at_least_single(outputs[:, own]).sum(1) / max(1, int(own.sum()))
 
 
-def run_text(encoder: Encoder, reading: Reading, site: Site, pooling: Pooling) -> TextPass:
+def run_text(encoder: TransformerEncoder, reading: Reading, site: Site, pooling: Pooling) -> TextPass:
     """A pass over one text that can be differentiated at the site."""
     (batch,) = encoder.batches([reading], 1)
     leaves: list[Tensor] = []
@@ -114,7 +114,7 @@ def run_text(encoder: Encoder, reading: Reading, site: Site, pooling: Pooling) -
 
 
 def similarity(
-    left: Float[Tensor, "rows dim"], right: Float[Tensor, "#rows dim"], how: Literal["cosine", "dot"]
+    left: Float[Tensor, "rows dim"], right: Float[Tensor, "#rows dim"], how: Similarity
 ) -> Float[Tensor, "rows"]:
     """Of feature vectors, as the model compares embeddings."""
     products = (left * right).sum(-1)
@@ -163,7 +163,7 @@ def gradients(left: TextPass, right: TextPass) -> tuple[float, Gradient, Gradien
 
 
 def saliency_from_gradients(
-    encoder: Encoder,
+    encoder: TransformerEncoder,
     readings: tuple[Reading, Reading],
     site: Site,
     pooling: Pooling,
@@ -187,7 +187,7 @@ def text_saliency(
     )
 
 
-def check_gradient_method(method: FirstOrder, encoder: Encoder, layer: Site, pooling: Pooling) -> None:
+def check_gradient_method(method: FirstOrder, encoder: TransformerEncoder, layer: Site, pooling: Pooling) -> None:
     check_matching(method)
     if isinstance(layer, str) and layer != "embeddings":
         raise unknown("layer", layer, ("embeddings (before any normalisation)", f"0 to {encoder.layers}"))

@@ -6,26 +6,26 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TypeVar, final
+from typing import ClassVar, TypeVar, final
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 from tqdm import tqdm
 
-from whyalike.encoders.encoder import Batch, Encoder
+from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.tokens import Reading
+from whyalike.encoders.transformer import TOKENS_TOGETHER, Batch, TransformerEncoder
 from whyalike.methods.cache import ContributionCache, TextKey
 from whyalike.methods.method import Method, Options, TextPairs, does_not_add_up, to_numpy
 from whyalike.results.contributions import ROUNDING, Contributions, Products
 from whyalike.results.explanation import Explanation
 from whyalike.results.one_sided import OneSided
-from whyalike.results.pairing import explain_parts, explain_products, vectors_of
+from whyalike.results.pairing import explain_parts, explain_products, no_states, vectors_brought, vectors_of
 from whyalike.results.records import NOTHING_MEASURED, Measured
 from whyalike.results.sides import Side, Unit, group
 
-TOKENS_TOGETHER = 512  # texts of one length share a pass up to this many tokens
 BAR = "{l_bar}{bar}| [{elapsed}<{remaining}]"
 PAIRS_TOGETHER = 256  # pairs that explain_pairs reads before it answers the first
 PULL, PULLED_THROUGH = 1.5, 3.0  # cost of pulling one vector back through a text, and of preparing it, in pushed units
@@ -51,6 +51,7 @@ class BatchContributions:
     embedding: Float[Tensor, "batch dim"]
     middle: Float[Tensor, "batch tokens hidden"]  # states in the middle of the model
     measured: Sequence[Measured] = ()  # one per text, or none
+    terms: Int[Tensor, "dim"] | None = None  # the vocabulary terms that the columns are, where they are not all
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +61,14 @@ class BatchProducts:
     values: Float[Tensor, "vectors units batch"]
     embedding: Float[Tensor, "batch dim"]
     middle: Float[Tensor, "batch tokens hidden"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partner:
+    """The text on the other side of a pair, and on which side it is."""
+
+    part: Contributions
+    is_left: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,23 +83,20 @@ class Totals:
 class SecondOrder(Method):
     """A method that gives each text its contributions, whatever it is compared with."""
 
-    layer: int | None
+    units_are_sums: ClassVar[bool] = True  # whether a sentence's contribution is the sum of its words'
 
     @abstractmethod
-    def batch_contributions(self, encoder: Encoder, batch: Batch, units: BatchUnits, budget: int) -> BatchContributions:
-        """The contributions of one batch of equally long texts."""
+    def of_readings(self, encoder: Encoder, readings: Sequence[Reading], options: Options) -> list[Contributions]:
+        """One `Contributions` per reading, in order."""
 
-    @abstractmethod
-    def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
-        """One text's products with a direction; without its contributions where that is cheaper."""
-
-    def layer_in(self, encoder: Encoder) -> int:
-        """The layer in this encoder. Methods without a layer use the last."""
-        return encoder.check_layer(encoder.layers if self.layer is None else self.layer)
-
-    def compared(self, embedding: Float[Tensor, "dim"]) -> Float[Tensor, "dim"]:
-        """An embedding as the method compares it."""
-        return embedding
+    def remainder_of(
+        self, tokens: Float[np.ndarray, "tokens *space"], embedding: Float[np.ndarray, "*dim"]
+    ) -> Float[np.ndarray, "*space"]:
+        """What is left of the embedding, in float64, so that also a model in half precision adds up. Rounding is nothing."""
+        left = embedding - tokens.sum(0, dtype=np.float64) if self.adds_up else np.zeros(tokens.shape[1:])
+        if np.linalg.norm(left) <= ROUNDING * np.linalg.norm(embedding):
+            left = np.zeros_like(left)
+        return left.astype(tokens.dtype)
 
     def texts_to_pull(
         self, pairs: Sequence[KeyPair], readings: Mapping[TextKey, Reading], units: Mapping[TextKey, int]
@@ -99,13 +105,10 @@ class SecondOrder(Method):
         return frozenset()
 
     def products(
-        self, encoder: Encoder, readings: Sequence[Reading], vectors: Sequence[Vectors], options: Options
+        self, encoder: Encoder, readings: Sequence[Reading], partners: Sequence[Partner], options: Options
     ) -> list[Products]:
-        """The products of each reading with vectors of its own, for the texts that `texts_to_pull` names."""
+        """The products of each reading with the contributions of its partner, for the texts that `texts_to_pull` names."""
         return []
-
-    def check(self, encoder: Encoder) -> None:
-        self.layer_in(encoder)
 
     @final
     def contributions(self, encoder: Encoder, texts: Sequence[str], options: Options) -> list[Contributions]:
@@ -113,39 +116,9 @@ class SecondOrder(Method):
         return self.of_readings(encoder, readings, options)
 
     @final
-    def of_readings(self, encoder: Encoder, readings: Sequence[Reading], options: Options) -> list[Contributions]:
-        """One `Contributions` per reading, in order. Texts of one length are computed together."""
-        record = self.record(encoder)
-
-        def compute(batch: Batch) -> Iterator[Contributions]:
-            units = split_into_units(batch, options.unit, encoder)
-            found = self.batch_contributions(encoder, batch, units, options.budget)
-            for row, side in enumerate(units.sides):
-                tokens, embedding = (to_numpy(x) for x in (found.units[: len(side), row], found.embedding[row]))
-                yield Contributions(
-                    side=side,
-                    tokens=tokens,
-                    remainder=self._remainder(tokens, embedding),
-                    embedding=embedding,
-                    states=to_numpy(units.masks[: len(side), row] @ found.middle[row]),
-                    method=record,
-                    model=encoder.record,
-                    measured=found.measured[row] if found.measured else NOTHING_MEASURED,
-                )
-
-        return in_batches(encoder, readings, compute, options.progress)
-
-    def _remainder(
-        self, tokens: Float[np.ndarray, "tokens space"], embedding: Float[np.ndarray, "dim"]
-    ) -> Float[np.ndarray, "space"]:
-        """What is left of the embedding, in float64, so that also a model in half precision adds up. Rounding is nothing."""
-        left = embedding - tokens.sum(0, dtype=np.float64) if self.adds_up else np.zeros(tokens.shape[1])
-        if np.linalg.norm(left) <= ROUNDING * np.linalg.norm(embedding):
-            left = np.zeros_like(left)
-        return left.astype(tokens.dtype)
-
-    @final
     def explain_pairs(self, encoder: Encoder, pairs: TextPairs, options: Options) -> Iterator[Explanation]:
+        if options.aligned and not encoder.record.has_states:
+            raise no_states(encoder.record)
         remaining = iter(pairs)
         cache = ContributionCache(options.budget) if options.cache is None else options.cache
         while together := list(islice(remaining, PAIRS_TOGETHER)):
@@ -155,50 +128,118 @@ class SecondOrder(Method):
     def _explain_together(
         self, encoder: Encoder, pairs: Sequence[KeyPair], options: Options, cache: ContributionCache
     ) -> Iterator[Explanation]:
-        """A shared cache holds the finest unit, of which every other is a sum; a text in it is not pulled through."""
+        """A shared cache holds the finest unit where every other is a sum of it; a text in it is not pulled through."""
         shared = options.cache is not None
-        how = replace(options, unit=self.unit) if shared else options
+        how = replace(options, unit=self.unit) if shared and self.units_are_sums else options
+        kept_as = self if self.units_are_sums else (self, how.unit)
         needed = dict.fromkeys(key for pair in pairs for key in pair)
-        known = {key: part for key in needed if (part := cache.get(encoder, self, key)) is not None}
+        known = {key: part for key in needed if (part := cache.get(encoder, kept_as, key)) is not None}
         readings = read_texts(encoder, [key for key in needed if key not in known], options.truncate)
         units = {key: len(group(reading.side, how.unit)[0]) for key, reading in readings.items()}
         units |= {key: len(part.side) for key, part in known.items()}
-        pulled = frozenset() if shared else self.texts_to_pull(pairs, readings, units)
+        # The terms of a sparse model stand between the contributions of both texts, so both are needed.
+        pushes_all = shared or encoder.record.kind == "sparse"
+        pulled = frozenset() if pushes_all else self.texts_to_pull(pairs, readings, units)
         pushed = [key for key in readings if key not in pulled]
         parts = self.of_readings(encoder, [readings[key] for key in pushed], how)
         for key, part in zip(pushed, parts, strict=True):
             known[key] = part
-            cache.put(encoder, self, key, part)
-        through = list(dict.fromkeys(pair if pair[1] in pulled else pair[::-1] for pair in pairs if {*pair} & pulled))
-        readings_of, vectors = (
-            [readings[long] for _, long in through],
-            [vectors_of(known[short]) for short, _ in through],
-        )
-        pulls = self.products(encoder, readings_of, vectors, how)
-        products: dict[tuple[TextKey, TextKey], Products] = dict(zip(through, pulls, strict=True))
-        for left, right in pairs:
-            if (left, right) in products:
-                yield explain_products(known[left], products[left, right], aligned=options.aligned)
-            elif (right, left) in products:
-                yield explain_products(known[right], products[right, left], aligned=options.aligned).swapped()
+            cache.put(encoder, kept_as, key, part)
+        sided = encoder.record.kind == "multi-vector"  # whether it matters which text is the left one
+        through = [_through(pair, pulled, sided) for pair in pairs if {*pair} & pulled]
+        through = list(dict.fromkeys(through))
+        partners = [Partner(known[short], is_left) for short, _, is_left in through]
+        pulls = self.products(encoder, [readings[long] for _, long, _ in through], partners, how)
+        products = dict(zip(through, pulls, strict=True))
+        for pair in pairs:
+            if {*pair} & pulled:
+                short, long, is_left = _through(pair, pulled, sided)
+                found = products[short, long, is_left]
+                e = explain_products(known[short], found, is_query=is_left, aligned=options.aligned)
+                yield e if short == pair[0] else e.swapped()
             else:
-                sides = [part.by(options.unit) if options.aligned else part for part in (known[left], known[right])]
+                sides = [part.by(options.unit) if options.aligned else part for part in (known[key] for key in pair)]
                 yield explain_parts(*sides, aligned=options.aligned).by(options.unit)
+
+
+def _through(pair: KeyPair, pulled: frozenset[TextKey], sided: bool) -> tuple[TextKey, TextKey, bool]:
+    """The text whose contributions are pulled, the one they are pulled through, and whether the first is the left one."""
+    left, right = pair
+    return (left, right, True) if right in pulled else (right, left, not sided)
+
+
+class TransformerMethod(SecondOrder):
+    """A second-order method that looks at the hidden states of a transformer."""
+
+    layer: int | None
+
+    @abstractmethod
+    def batch_contributions(
+        self, encoder: TransformerEncoder, batch: Batch, units: BatchUnits, budget: int
+    ) -> BatchContributions:
+        """The contributions of one batch of equally long texts."""
+
+    @abstractmethod
+    def totals(self, encoder: TransformerEncoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
+        """One text's products with a direction; without its contributions where that is cheaper."""
+
+    def layer_in(self, encoder: TransformerEncoder) -> int:
+        """The layer in this encoder. Methods without a layer use the last."""
+        return encoder.check_layer(encoder.layers if self.layer is None else self.layer)
+
+    def compared(self, embedding: Float[Tensor, "dim"]) -> Float[Tensor, "dim"]:
+        """An embedding as the method compares it."""
+        return embedding
+
+    def check(self, encoder: Encoder) -> None:
+        self.layer_in(encoder.transformer)
+
+    @final
+    def of_readings(self, encoder: Encoder, readings: Sequence[Reading], options: Options) -> list[Contributions]:
+        """One `Contributions` per reading, in order. Texts of one length are computed together."""
+        record, inside = self.record(encoder), encoder.transformer
+
+        def compute(batch: Batch) -> Iterator[Contributions]:
+            units = split_into_units(batch, options.unit, inside)
+            found = self.batch_contributions(inside, batch, units, options.budget)
+            for row, side in enumerate(units.sides):
+                tokens, embedding = (to_numpy(x) for x in (found.units[: len(side), row], found.embedding[row]))
+                places = inside.places(batch.readings[row], found.embedding[row], found.terms)
+                tokens, embedding = (places.take(each) for each in (tokens, embedding))
+                yield Contributions(
+                    side=side,
+                    tokens=tokens,
+                    remainder=self.remainder_of(tokens, embedding),
+                    embedding=embedding,
+                    states=to_numpy(units.masks[: len(side), row] @ found.middle[row]),
+                    method=record,
+                    model=encoder.record,
+                    measured=found.measured[row] if found.measured else NOTHING_MEASURED,
+                    terms=places.terms,
+                )
+
+        return in_batches(inside, readings, compute, options.progress)
 
     @final
     def explain_against(self, encoder: Encoder, text: str, other: str, options: Options) -> OneSided:
         if not self.adds_up:
             raise does_not_add_up(self)
+        inside = encoder.transformer
         readings = [
             encoder.read([each], prompt=prompt, truncate=options.truncate)[0]
             for each, prompt in zip((text, other), options.prompts, strict=True)
         ]
-        own, fixed = (next(encoder.batches([reading], 1)) for reading in readings)
-        towards = self.compared(encoder.run(fixed.features, encoder.layers)[0][0])
-        totals = self.totals(encoder, own, towards, options.budget)
-        embeddings = to_numpy(totals.embedding), to_numpy(towards)
-        score = encoder.record.score(*embeddings)
-        values = to_numpy(totals.tokens).astype(float) / encoder.record.scale(*embeddings)
+        own, fixed = (next(inside.batches([reading], 1)) for reading in readings)
+        towards = self.compared(inside.run(fixed.features, inside.layers)[0][0])
+        fixed_embedding = inside.places(readings[1], towards).scorable(to_numpy(towards))
+        if encoder.record.kind != "dense":  # which numbers meet depends on this text too
+            row = inside.run(own.features, inside.layers)[0][0]
+            direction = inside.places(readings[0], row).towards(to_numpy(row), fixed_embedding)
+            towards = torch.as_tensor(direction, dtype=row.dtype, device=row.device)
+        totals = self.totals(inside, own, towards, options.budget)
+        own_embedding = inside.places(readings[0], totals.embedding).scorable(to_numpy(totals.embedding))
+        score = encoder.record.score(own_embedding, fixed_embedding)
+        values = to_numpy(totals.tokens).astype(float) / encoder.record.scale(own_embedding, fixed_embedding)
         whole = OneSided(
             side=readings[0].side,
             values=values,
@@ -212,7 +253,7 @@ class SecondOrder(Method):
         return whole.by(options.unit)
 
 
-class PullingMethod(SecondOrder):
+class PullingMethod(TransformerMethod):
     """A method for which the products of a text's contributions with a few vectors cost one backward pass per vector.
 
     So a short text with a long one costs the units of the short one.
@@ -220,7 +261,7 @@ class PullingMethod(SecondOrder):
 
     @abstractmethod
     def batch_products(
-        self, encoder: Encoder, batch: Batch, units: BatchUnits, towards: BatchVectors, budget: int
+        self, encoder: TransformerEncoder, batch: Batch, units: BatchUnits, towards: BatchVectors, budget: int
     ) -> BatchProducts:
         """The products of one batch of equally long texts."""
 
@@ -250,32 +291,45 @@ class PullingMethod(SecondOrder):
 
     @final
     def products(
-        self, encoder: Encoder, readings: Sequence[Reading], vectors: Sequence[Vectors], options: Options
+        self, encoder: Encoder, readings: Sequence[Reading], partners: Sequence[Partner], options: Options
     ) -> list[Products]:
-        record = self.record(encoder)
+        record, inside = self.record(encoder), encoder.transformer
 
         def compute(batch: Batch) -> Iterator[Products]:
-            units = split_into_units(batch, options.unit, encoder)
-            own = [vectors[number] for number in batch.numbers]
-            towards = units.masks.new_zeros(max(map(len, own)), len(own), encoder.record.dim)
+            units = split_into_units(batch, options.unit, inside)
+            own = self._vectors_at(inside, batch, [partners[number] for number in batch.numbers])
+            towards = units.masks.new_zeros(max(map(len, own)), len(own), inside.output.width(batch.length))
             for row, each in enumerate(own):
                 towards[: len(each), row] = torch.from_numpy(each)
-            found = self.batch_products(encoder, batch, units, towards, options.budget)
+            found = self.batch_products(inside, batch, units, towards, options.budget)
             for row, side in enumerate(units.sides):
+                places = inside.places(batch.readings[row], found.embedding[row])
                 yield Products(
                     side=side,
                     values=to_numpy(found.values[: len(own[row]), : len(side), row]),
-                    embedding=to_numpy(found.embedding[row]),
+                    embedding=places.take(to_numpy(found.embedding[row])),
                     states=to_numpy(units.masks[: len(side), row] @ found.middle[row]),
                     method=record,
                     model=encoder.record,
                 )
 
-        return in_batches(encoder, readings, compute, options.progress)
+        return in_batches(inside, readings, compute, options.progress)
+
+    def _vectors_at(self, encoder: TransformerEncoder, batch: Batch, partners: Sequence[Partner]) -> list[Vectors]:
+        """Each partner's vectors, where they meet those of the text: that depends on the text in a late-interaction model."""
+        if encoder.record.kind != "multi-vector":
+            return [vectors_of(partner.part) for partner in partners]
+        rows, width = encoder.run(batch.features, encoder.layers)[0], encoder.output.width(batch.length)
+        found = []
+        for row, reading, partner in zip(rows, batch.readings, partners, strict=True):
+            places = encoder.places(reading, row)
+            brought = vectors_brought(partner.part, places.take(to_numpy(row)), is_query=partner.is_left)
+            found.append(places.put(brought, width))
+        return found
 
 
 def in_batches(
-    encoder: Encoder, readings: Sequence[Reading], compute: Callable[[Batch], Iterable[Part]], progress: bool
+    encoder: TransformerEncoder, readings: Sequence[Reading], compute: Callable[[Batch], Iterable[Part]], progress: bool
 ) -> list[Part]:
     """What ``compute`` gives for each reading, in their order; readings of one length are computed together.
 
@@ -301,16 +355,16 @@ def read_texts(encoder: Encoder, keys: Sequence[TextKey], truncate: bool) -> dic
 
 
 def totals_from_contributions(
-    method: SecondOrder, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int
+    method: TransformerMethod, encoder: TransformerEncoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int
 ) -> Totals:
-    """`SecondOrder.totals` from the contributions themselves, for methods to which they cost next to nothing."""
+    """`TransformerMethod.totals` from the contributions themselves, for methods to which they cost next to nothing."""
     found = method.batch_contributions(encoder, batch, split_into_units(batch, "token", encoder), budget)
     return Totals(
         found.units[:, 0] @ towards, found.embedding[0], found.measured[0] if found.measured else NOTHING_MEASURED
     )
 
 
-def split_into_units(batch: Batch, unit: Unit, encoder: Encoder) -> BatchUnits:
+def split_into_units(batch: Batch, unit: Unit, encoder: TransformerEncoder) -> BatchUnits:
     """The batch's texts in units."""
     grouped = [group(reading.side, unit) for reading in batch.readings]
     masks = np.zeros((max(len(side) for side, _ in grouped), len(grouped), batch.length), dtype=np.float32)

@@ -22,15 +22,15 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd import forward_ad
 from torch.func import jvp, vmap
 
 from whyalike.encoders.attention import ExplicitAttention
-from whyalike.encoders.encoder import Batch, Encoder
 from whyalike.encoders.frozen import record, record_pooling
 from whyalike.encoders.gates import Biases, Detached, Gates, Wiring
+from whyalike.encoders.transformer import Batch, TransformerEncoder
 from whyalike.encoders.twin import Features, Pass, tile
 
 GIBIBYTE = 2**30
@@ -46,7 +46,7 @@ Masks = Float[Tensor, "units batch tokens"]
 class States:
     """Hidden states of a batch at a layer, and what is needed to run on from there."""
 
-    encoder: Encoder
+    encoder: TransformerEncoder
     features: Features
     layer: int
     hidden: Float[Tensor, "batch tokens hidden"]
@@ -63,8 +63,18 @@ class States:
         return F.normalize(embedding, dim=-1) if self.normalize else embedding
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FrozenContributions:
+    """What each unit of a batch adds with the gates held, and what the recording pass gives besides."""
+
+    vectors: UnitVectors
+    embedding: Float[Tensor, "batch dim"]
+    middle: Float[Tensor, "batch tokens hidden"]
+    terms: Int[Tensor, "dim"] | None = None  # the vocabulary terms that the columns are, where they are not all
+
+
 def states_at(
-    encoder: Encoder, batch: Batch, layer: int, normalize: bool = False
+    encoder: TransformerEncoder, batch: Batch, layer: int, normalize: bool = False
 ) -> tuple[States, Float[Tensor, "batch dim"]]:
     """A plain pass: the states at the layer, and the embedding."""
     embedding, current = encoder.run(batch.features, layer)
@@ -82,37 +92,39 @@ def directions_of(change: Points, masks: Masks) -> Directions:
 
 
 def frozen_contributions(
-    encoder: Encoder,
+    encoder: TransformerEncoder,
     batch: Batch,
     layer: int,
     masks: Masks,
     budget: int,
     biases: Biases = "shared",
-) -> tuple[UnitVectors, Float[Tensor, "batch dim"], Float[Tensor, "batch tokens hidden"]]:
+) -> FrozenContributions:
     """``J_frozen · x_unit`` for every unit of every text; and the embeddings and the states in the middle of the model, which
-    the recording pass gives anyway.
+    the recording pass gives anyway. Of a sparse model, at the terms that are active in a text of the batch.
     """
     wiring = encoder.wiring(layer, biases)
-    if len(masks) > encoder.record.dim:  # a backward pass costs about as much as a replayed row
+    if len(masks) > encoder.output.width(batch.length):  # a backward pass costs about as much as a replayed row
         states, embedding = states_at(encoder, batch, layer)
-        return pull_directions(states, states.hidden, masks, budget, frozen=wiring), embedding, states.middle
+        vectors = pull_directions(states, states.hidden, masks, budget, frozen=wiring)
+        return FrozenContributions(vectors, embedding, states.middle)
+    terms = encoder.active_terms()
     with torch.inference_mode():
-        recording = record(encoder.twin, batch.features, layer, wiring)
+        recording = record(encoder.twin, batch.features, layer, wiring, terms)
         at_once = rounds_at_once(encoder, recording.hidden, budget)
         vectors = recording.replay_units(masks, at_once)
     assert recording.middle is not None
-    return vectors, recording.embedding, recording.middle
+    return FrozenContributions(vectors, recording.embedding, recording.middle, None if terms is None else terms.numbers)
 
 
 def jacobian_products(states: States, points: Points, change: Points, masks: Masks, budget: int) -> UnitVectors:
     """``J(point) · change_unit`` for every unit, forward or reverse, whichever is cheaper."""
-    if len(masks) > states.encoder.record.dim:
+    if len(masks) > states.encoder.output.width(states.hidden.shape[1]):
         return pull_directions(states, points, masks, budget, change=change)
     return push_directions(states, points, change, masks, budget)
 
 
 def pooled_contributions(
-    encoder: Encoder, features: Features, states: Points, masks: Masks, budget: int
+    encoder: TransformerEncoder, features: Features, states: Points, masks: Masks, budget: int
 ) -> UnitVectors:
     """What each unit of the states that are pooled adds to the embedding, the gates after the transformer held."""
     with torch.no_grad():
@@ -163,7 +175,7 @@ def pull_directions(
     frozen: Wiring | None = None,
 ) -> UnitVectors:
     """The same images by one backward pass per embedding dimension: cheaper where dimensions are few and units many."""
-    size = states.encoder.record.dim
+    size = states.encoder.output.width(points.shape[1])
     every = torch.eye(size, dtype=points.dtype, device=points.device)[:, None].expand(size, len(points), size)
     products, _ = pull_products(states, points, every, masks, budget, change=change, frozen=frozen)
     return products.permute(1, 2, 0)
@@ -230,19 +242,19 @@ REPLAY_TOKENS, TANGENT_TOKENS = (
 )  # tokens per pass that keep two cores busy and their caches warm; see benchmarks/
 
 
-def rounds_at_once(encoder: Encoder, hidden: Points, budget: int, *, tokens: int = REPLAY_TOKENS) -> int:
+def rounds_at_once(encoder: TransformerEncoder, hidden: Points, budget: int, *, tokens: int = REPLAY_TOKENS) -> int:
     """How many rounds of these rows to run in one pass: enough to be fast, few enough for the memory budget."""
     batch, length, width = hidden.shape
     affordable = budget // bytes_per_token(encoder, length, width, hidden.element_size())
     return max(1, min(tokens, affordable) // (batch * length))
 
 
-def rows_at_once(encoder: Encoder, hidden: Float[Tensor, "1 tokens hidden"], budget: int) -> int:
+def rows_at_once(encoder: TransformerEncoder, hidden: Float[Tensor, "1 tokens hidden"], budget: int) -> int:
     """How many rows of this length to differentiate in one pass; each takes about three times what it takes to run."""
     return max(1, rounds_at_once(encoder, hidden, budget // 3))
 
 
-def bytes_per_token(encoder: Encoder, tokens: int, width: int, item: int) -> int:
+def bytes_per_token(encoder: TransformerEncoder, tokens: int, width: int, item: int) -> int:
     """What one token of one row takes at the worst moment of a block: its states, its MLP, its rows of attention."""
     config = encoder.model[0].auto_model.config.get_text_config()
     inner = getattr(config, "intermediate_size", None) or 4 * width

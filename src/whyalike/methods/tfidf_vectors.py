@@ -20,7 +20,6 @@ from whyalike.errors import BadInput
 from whyalike.language.segmenter import segmenter_of
 from whyalike.language.words import word_spans
 from whyalike.methods.first_order import Combine, FirstOrder, PairSaliency, TextSaliency, check_matching
-from whyalike.methods.method import to_numpy
 from whyalike.results.records import Measured
 from whyalike.results.sides import Side, group
 
@@ -97,8 +96,7 @@ class TfidfVectors(FirstOrder):
     def _saliency(self, encoder: Encoder, reading: Reading) -> TextSaliency:
         assert self.corpus is not None
         assert self.vectors is not None
-        (batch,) = encoder.batches([reading], 1)
-        embedding, _ = encoder.run(batch.features, encoder.layers)
+        (embedding,) = encoder.embed_with_prompt([reading.side.text], reading.prompt)
         side, labels = group(reading.side, "word")
         nothing = np.zeros(self.vectors.width)
         own = [kind == "text" for kind in side.kinds]
@@ -108,7 +106,7 @@ class TfidfVectors(FirstOrder):
         return TextSaliency(
             saliency=weights(side, self.corpus)[labels],
             vectors=table[labels],
-            embedding=to_numpy(embedding[0]),
+            embedding=embedding,
             measured=Measured(words_without_vector=missing or None),
         )
 

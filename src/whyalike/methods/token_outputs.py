@@ -8,13 +8,19 @@ from typing import ClassVar
 from jaxtyping import Float
 from torch import Tensor
 
-from whyalike.encoders.encoder import Batch, Encoder
-from whyalike.methods.second_order import BatchContributions, BatchUnits, SecondOrder, Totals, totals_from_contributions
+from whyalike.encoders.transformer import Batch, TransformerEncoder
+from whyalike.methods.second_order import (
+    BatchContributions,
+    BatchUnits,
+    Totals,
+    TransformerMethod,
+    totals_from_contributions,
+)
 from whyalike.methods.tangents import pooled_contributions
 
 
 @dataclass(frozen=True, slots=True)
-class TokenOutputs(SecondOrder):
+class TokenOutputs(TransformerMethod):
     """``c_i`` is token i's last state times its pooling weight; the remainder is what follows adds (a Dense bias), often 0.
 
     With a ``layer`` the states there are pooled as if they were the last; the remainder is what the later blocks add.
@@ -27,7 +33,9 @@ class TokenOutputs(SecondOrder):
     adds_up: ClassVar[bool] = True
     layer: int | None = None
 
-    def batch_contributions(self, encoder: Encoder, batch: Batch, units: BatchUnits, budget: int) -> BatchContributions:
+    def batch_contributions(
+        self, encoder: TransformerEncoder, batch: Batch, units: BatchUnits, budget: int
+    ) -> BatchContributions:
         embedding, current = encoder.run(batch.features, self.layer_in(encoder))
         states = current.token_outputs if self.layer is None else current.observed
         assert states is not None
@@ -35,5 +43,5 @@ class TokenOutputs(SecondOrder):
         vectors = pooled_contributions(encoder, batch.features, states, units.masks, budget)
         return BatchContributions(vectors, embedding, current.middle)
 
-    def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
+    def totals(self, encoder: TransformerEncoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
         return totals_from_contributions(self, encoder, batch, towards, budget)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
 
-from whyalike.render import comparison, contrast, html, terminal
+from whyalike.render import comparison, contrast, html, terminal, terms
 from whyalike.render.figure import to_figure, to_png
 from whyalike.render.scene import Scene, scene_of
 from whyalike.render.svg import to_svg
@@ -47,5 +48,9 @@ def picture(shown: Shown, width: int, *, background: bool = False, special_token
         special_tokens: With the special tokens of an explanation.
     """
     if isinstance(shown, Explanation):
-        return terminal.picture(shown, width, background=background, special_tokens=special_tokens)
+        drawn, found = (
+            terminal.picture(shown, width, background=background, special_tokens=special_tokens),
+            terms.table(shown),
+        )
+        return drawn if found is None else Group(drawn, Text(), found)
     return comparison.picture(shown, width) if isinstance(shown, Comparison) else contrast.picture(shown, width)

@@ -13,6 +13,7 @@ from html import escape
 import numpy as np
 
 from whyalike.colours import NEGATIVE, POSITIVE, shade_class, shade_rules
+from whyalike.render import terms
 from whyalike.render.html_text import text
 from whyalike.render.legend import LOWERS, RAISES, explain_colours
 from whyalike.render.scene import Heading, PairLine, Part, Scene, scene_of
@@ -43,13 +44,13 @@ outline:1px solid #8a8a8a66}
 .whyalike summary.badge{display:inline;cursor:pointer;list-style:none}.whyalike details.sentence{display:inline}
 .whyalike details.sentence[open]{display:block}
 .whyalike .panel{margin:.2rem 0 .6rem;padding:.3rem .6rem;border-left:3px solid #8a8a8a66}
-.whyalike .special,.whyalike .prompt{font-style:italic;outline:1px dashed #8a8a8a;outline-offset:-1px}
+.whyalike :is(.special,.prompt,.expansion,.skipped){font-style:italic;outline:1px dashed #8a8a8a;outline-offset:-1px}
 .whyalike .links{overflow-x:auto}.whyalike .links svg{max-width:100%;min-width:40rem;height:auto}
 .whyalike .scroll{overflow-x:auto;margin:1rem 0}.whyalike table{border-collapse:separate;border-spacing:1px}
 .whyalike td.cell{min-width:3.4rem;text-align:right;padding:.1rem .4rem;font-variant-numeric:tabular-nums;border-radius:.15rem}
 .whyalike th{font-weight:500;padding:.1rem .4rem;text-align:right;max-width:14rem;overflow-wrap:break-word}
 .whyalike .pairs th{text-align:left;color:#5c5c5c;overflow-wrap:normal}
-.whyalike th.special,.whyalike th.prompt{outline:none;color:#6a6a6a}
+.whyalike th:is(.special,.prompt,.expansion,.skipped){outline:none;color:#6a6a6a}
 .whyalike .bar{vertical-align:middle}
 .whyalike .sum{font-weight:600;margin:.6rem 0}.whyalike .note{color:#8a4b00}
 .whyalike table.parts{margin-top:1rem}.whyalike .parts td,.whyalike .pairs td{padding:.05rem .6rem;text-align:left}
@@ -58,7 +59,7 @@ outline:1px solid #8a8a8a66}
 @media (prefers-color-scheme:dark){.whyalike{color:#eaeaea;background:#17181a}
 .whyalike .caption,.whyalike .soft,.whyalike .unread{color:#a8a8a8}
 .whyalike .note{color:#f0b25a}.whyalike .pairs th{color:#a8a8a8}
-.whyalike th.special,.whyalike th.prompt{color:#a0a0a0}}
+.whyalike th:is(.special,.prompt,.expansion,.skipped){color:#a0a0a0}}
 """
 
 
@@ -95,6 +96,7 @@ def fragment(explanation: Explanation, *, compact: bool = False, most_cells: int
     """
     scene = scene_of(explanation)
     drawn = body(scene, folded=compact, most_cells=most_cells)
+    drawn += terms.section(explanation)
     return f'<div class="whyalike"><style>{style()}</style>{"" if compact else heading(scene)}{drawn}</div>'
 
 

@@ -309,7 +309,10 @@ def notes_of(e: Explanation) -> list[str]:
                 "installed. Install one with `pip install 'whyalike[languages]'`."
             )
         measured = e.measured.get(name, NOTHING_MEASURED)
-        if measured.error is not None:
+        if measured.embeddings is not None:
+            off = "" if measured.error is None else f", sampling error {measured.error:.1%}"
+            notes.append(f"The {name} text: {measured.embeddings} embeddings of it with {side.unit}s removed{off}.")
+        elif measured.error is not None:
             notes.append(f"The {name} text: {measured.steps} steps, integration error {measured.error:.2%}.")
         if measured.words_without_vector:
             notes.append(f"The {name} text: {measured.words_without_vector} words have no vector and match nothing.")
@@ -330,11 +333,11 @@ def notes_of(e: Explanation) -> list[str]:
     size = float(np.abs(e.matrix).sum())
     whole = 1.0 if e.model.similarity == "cosine" else abs(e.score)
     if e.method.adds_up and size > TOO_LARGE * whole:
-        advice = (
-            "" if e.method.parameters.get("biases", "shared") == "shared" else " Use biases=shared, or a later layer."
-        )
+        shared = e.method.parameters.get("biases", "shared") == "shared"
+        later = " Use a later layer." if isinstance(e.method.layer, int) else ""
+        advice = later if shared else " Use biases=shared, or a later layer."
         notes.append(
             f"The {pairs_name(e)} are {size / max(abs(e.score), 1e-12):.0f} times as large as the score and cancel, so single "
-            f"pairs say little.{advice or ' Use a later layer.'}"
+            f"pairs say little.{advice}"
         )
     return notes

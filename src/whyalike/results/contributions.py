@@ -20,19 +20,23 @@ class Contributions(Result):
     """What each unit of one text adds to its embedding: ``embedding == tokens.sum(0) + remainder``.
 
     Where the method does not claim to add up, the remainder is zero and the equation does not hold.
+
+    The embedding of a late-interaction model is a vector per output token, so what a unit adds is one too: its arrays have an
+    axis ``outputs`` more. That of a sparse model is kept at the terms whose weight is not zero, named in ``terms``.
     """
 
     side: Side
-    tokens: Float[np.ndarray, "tokens space"]
-    remainder: Float[np.ndarray, "space"]  # biases, or the reference: the part that no token can be given
-    embedding: Float[np.ndarray, "dim"]
+    tokens: Float[np.ndarray, "tokens *space"]
+    remainder: Float[np.ndarray, "*space"]  # biases, or the reference: the part that no token can be given
+    embedding: Float[np.ndarray, "*dim"]
     states: Float[np.ndarray, "tokens hidden"]  # hidden states in the middle of the model, used by aligned=True
     method: MethodRecord
     model: ModelRecord
     measured: Measured = NOTHING_MEASURED
+    terms: tuple[str, ...] = ()  # the vocabulary terms that the columns stand for, in a sparse model
 
     def __repr__(self) -> str:
-        size = f"{len(self.side)} {self.side.unit}s × {self.tokens.shape[1]}"
+        size = f"{len(self.side)} {self.side.unit}s × {' × '.join(map(str, self.tokens.shape[1:]))}"
         return f"Contributions({self.side.text[:40]!r}, {size}, {self.method.name}, {self.model.name})"
 
     @property
@@ -47,17 +51,16 @@ class Contributions(Result):
 
     def to_columns(self) -> dict[str, list[Any]]:
         """One row per unit: its text, kind, character offsets, and its share ``⟨c_i, e⟩/‖e‖²`` of the embedding."""
-        embedding = self.embedding.astype(np.float64)
-        own_space = self.tokens.shape[1] == len(embedding)
-        shares = (
-            self.tokens.astype(np.float64) @ embedding / max(float(embedding @ embedding), 1e-24) if own_space else None
-        )
+        embedding = self.embedding.astype(np.float64).ravel()
+        tokens = self.tokens.astype(np.float64).reshape(len(self.side), -1)
+        own_space = tokens.shape[1] == len(embedding)
+        shares = tokens @ embedding / max(float(embedding @ embedding), 1e-24) if own_space else None
         return {
             "text": list(self.side.labels),
             "kind": list(self.side.kinds),
             "start": self.side.offsets[:, 0].tolist(),
             "end": self.side.offsets[:, 1].tolist(),
-            "norm": np.linalg.norm(self.tokens.astype(np.float64), axis=1).tolist(),
+            "norm": np.linalg.norm(tokens, axis=1).tolist(),
             "share": [None] * len(self.side) if shares is None else shares.tolist(),
         }
 
@@ -72,6 +75,7 @@ class Contributions(Result):
             "method": asdict(self.method),
             "model": asdict(self.model),
             "measured": self.measured.to_dict(),
+            "terms": list(self.terms),
         }
 
 
@@ -81,7 +85,7 @@ class Products:
 
     side: Side
     values: Float[np.ndarray, "vectors tokens"]
-    embedding: Float[np.ndarray, "dim"]
+    embedding: Float[np.ndarray, "*dim"]
     states: Float[np.ndarray, "tokens hidden"]
     method: MethodRecord
     model: ModelRecord

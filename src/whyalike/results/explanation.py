@@ -17,6 +17,7 @@ from whyalike.results.records import NOTHING_MEASURED, Measured, MethodRecord, M
 from whyalike.results.result import Result
 from whyalike.results.sides import Kind, Side, Unit, group, merge, sum_rows
 from whyalike.results.spans import MIN_SHARE, Partner, Span, find_phrases, make_spans
+from whyalike.results.terms import SharedTerms, Term
 
 FORMAT, VERSION = "whyalike explanation", 1  # of to_dict; read back by results/files.py
 
@@ -51,6 +52,9 @@ class Explanation(Result):
     model: ModelRecord
     measured: Mapping[str, Measured] = field(default_factory=dict)  # under "left" and "right"
     matching: Matching | None = None  # intermediate values of a first-order method, in words
+    shared_terms: SharedTerms | None = (
+        None  # what the words give to each vocabulary term, in a sparse model: see `terms`
+    )
 
     def __repr__(self) -> str:
         worded = self.by("word") if self.left.unit == "token" else self
@@ -101,6 +105,7 @@ class Explanation(Result):
     ) -> Explanation:
         """Units of one label summed."""
         matrix = sum_rows(sum_rows(self.matrix, rows, len(left)).T, columns, len(right)).T
+        shared = self.shared_terms
         return replace(
             self,
             left=left,
@@ -108,6 +113,7 @@ class Explanation(Result):
             matrix=np.ascontiguousarray(matrix),  # so that sums come out the same after a file was read back
             left_terms=sum_rows(self.left_terms, rows, len(left)),
             right_terms=sum_rows(self.right_terms, columns, len(right)),
+            shared_terms=None if shared is None else shared.merged(rows, columns, (len(left), len(right))),
         )
 
     def by_word(self) -> Explanation:
@@ -183,6 +189,24 @@ class Explanation(Result):
                 )
         return pairs
 
+    def terms(self, count: int | None = None) -> list[Term]:
+        """The vocabulary terms through which a sparse model finds the texts alike, the one that adds most first.
+
+        Values are what the matrix adds at each term; together they are its sum.
+
+        Args:
+            count: At most so many. None: all that both texts have.
+
+        Raises:
+            BadInput: The model is not a sparse one, or the method makes no contributions.
+        """
+        if self.shared_terms is None:
+            raise BadInput(
+                f"This explanation ({self.method.name}, a {self.model.kind} model) has no vocabulary terms between the words. "
+                "Explain a SparseEncoder with bilrp."
+            )
+        return self.shared_terms.strongest(self.left, self.right, self.score)[:count]
+
     def swapped(self) -> Explanation:
         """The explanation of (right, left)."""
         return replace(
@@ -194,6 +218,7 @@ class Explanation(Result):
             right_terms=self.left_terms,
             measured={"left": self.measured["right"], "right": self.measured["left"]} if self.measured else {},
             matching=None if self.matching is None else self.matching.swapped(),
+            shared_terms=None if self.shared_terms is None else self.shared_terms.swapped(),
         )
 
     def spread(self, how: Literal["equal", "proportional"] = "equal") -> Explanation:
@@ -217,7 +242,16 @@ class Explanation(Result):
         )
         nothing = np.zeros_like(self.left_terms), np.zeros_like(self.right_terms)
         method = replace(self.method, parameters={**self.method.parameters, "spread": how})  # the result says so
-        return replace(self, matrix=matrix, left_terms=nothing[0], right_terms=nothing[1], constant=0.0, method=method)
+        shared = None if self.has_background else self.shared_terms  # terms say nothing of a background
+        return replace(
+            self,
+            matrix=matrix,
+            left_terms=nothing[0],
+            right_terms=nothing[1],
+            constant=0.0,
+            method=method,
+            shared_terms=shared,
+        )
 
     def one_sided(self) -> OneSided:
         """What each unit of the left text adds to the score, all of the right text taken together."""
@@ -266,6 +300,7 @@ class Explanation(Result):
             "model": asdict(self.model),
             "measured": {name: each.to_dict() for name, each in self.measured.items()},
             "matching": None if self.matching is None else self.matching.to_dict(),
+            **({} if self.shared_terms is None else {"shared_terms": self.shared_terms.to_dict()}),
         }
 
     def _repr_html_(self) -> str:

@@ -30,9 +30,10 @@ from whyalike.results.contributions import Contributions
 from whyalike.results.explanation import Explanation
 from whyalike.results.matching import Matching
 from whyalike.results.one_sided import OneSided
-from whyalike.results.records import MODEL_KINDS, Measured, MethodRecord, ModelRecord, ScoreRange
+from whyalike.results.records import MODEL_KINDS, SIMILARITIES, Measured, MethodRecord, ModelRecord, ScoreRange
 from whyalike.results.result import Result
 from whyalike.results.sides import Side
+from whyalike.results.terms import SharedTerms
 from whyalike.storage.reading import Fields, parse_json, read_text
 from whyalike.storage.writing import whole_file, write_bytes, write_text
 
@@ -201,7 +202,8 @@ def _save_contributions(parts: Sequence[Contributions], path: Path, single: bool
                     if not np.isfinite(measured["storage_error"]):
                         raise BadInput("These contributions are too large for float16. Save them without half=True.")
         records = {"method": asdict(part.method), "model": asdict(part.model), "measured": measured}
-        texts.append({"side": part.side.to_dict(), **records})
+        terms = {"terms": [*part.terms]} if part.terms else {}
+        texts.append({"side": part.side.to_dict(), **records, **terms})
     about = {"format": CONTRIBUTIONS, "version": 1, "single": single, "texts": texts}
     with whole_file(path) as target:
         save_file(tensors, target, metadata={"whyalike": json.dumps(about, ensure_ascii=False, allow_nan=False)})
@@ -234,22 +236,25 @@ def _load_contributions(path: Path) -> Contributions | list[Contributions]:
 
 def _contributions(given: Fields, number: int, tensors: Mapping[str, Any]) -> Contributions:
     side, model = Side.from_dict(given.fields("side")), _model(given.fields("model"))
+    terms = given.texts("terms") if "terms" in given.value else ()
+    more = int(model.kind == "multi-vector")  # an axis of output vectors
     arrays = {}
-    for name, dimensions in zip(ARRAYS, (2, 1, 1, 2), strict=True):
+    for name, dimensions in zip(ARRAYS, (2 + more, 1 + more, 1 + more, 2), strict=True):
         array = tensors.get(f"{number}.{name}")
         if array is None or array.ndim != dimensions or array.dtype.kind != "f" or not np.isfinite(array).all():
             raise ValueError(
                 f"the array {name!r} of text {number} is missing, or not {dimensions}-dimensional finite numbers"
             )
         arrays[name] = array.astype(np.float32) if array.dtype == np.float16 else array
-    width = arrays["tokens"].shape[1]
-    shapes = (len(side), width), (width,), (model.dim,), (len(side), arrays["states"].shape[1])
-    if tuple(arrays[name].shape for name in ARRAYS) != shapes:
+    space, dim = arrays["tokens"].shape[1:], len(terms) if terms else model.dim
+    embedding = (*arrays["embedding"].shape[:more], dim)
+    shapes = (len(side), *space), space, embedding, (len(side), arrays["states"].shape[1])
+    if tuple(arrays[name].shape for name in ARRAYS) != shapes or (terms and len(set(terms)) != space[-1]):
         raise ValueError(
             f"the arrays of text {number} do not fit its {len(side)} {side.unit}s and dimension {model.dim}"
         )
     measured, method = _measured_side(given.fields("measured")), _method(given.fields("method"))
-    return Contributions(side=side, method=method, model=model, measured=measured, **arrays)
+    return Contributions(side=side, method=method, model=model, measured=measured, terms=terms, **arrays)
 
 
 def _explanation(given: Fields, source: str) -> Explanation:
@@ -270,6 +275,9 @@ def _explanation(given: Fields, source: str) -> Explanation:
         model=_model(given.fields("model")),
         measured=_measured(given.fields("measured")),
         matching=matching,
+        shared_terms=SharedTerms.from_dict(given.fields("shared_terms"), len(left), len(right))
+        if "shared_terms" in given.value
+        else None,
     )
     _check_residual(found.residual, given, found.score, source)
     return found
@@ -326,7 +334,7 @@ def _method(given: Fields) -> MethodRecord:
 def _model(given: Fields) -> ModelRecord:
     return ModelRecord(
         name=given.text("name"),
-        similarity=given.choice("similarity", ("cosine", "dot")),
+        similarity=given.choice("similarity", SIMILARITIES),
         pooling=given.text("pooling"),
         layers=given.whole("layers"),
         dim=given.whole("dim"),

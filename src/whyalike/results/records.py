@@ -10,6 +10,8 @@ from jaxtyping import Float
 
 Cells = Literal["sums", "means", "same words"]
 ModelKind = Literal["dense", "multi-vector", "sparse", "cross-encoder", "function"]
+Similarity = Literal["cosine", "dot", "maxsim", "meanmaxsim"]
+SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
 MODEL_KINDS: tuple[ModelKind, ...] = get_args(ModelKind)
 
 
@@ -61,7 +63,7 @@ class ModelRecord:
     """Which model made a result, and how it compares embeddings."""
 
     name: str
-    similarity: Literal["cosine", "dot"]
+    similarity: Similarity
     pooling: str
     layers: int
     dim: int
@@ -71,16 +73,28 @@ class ModelRecord:
     kind: ModelKind = "dense"  # what an embedding is: one vector, one per token, weights of terms; or a user's function
     score_range: ScoreRange | None = field(default=None, compare=False)  # None where it was not looked at
 
-    def scale(self, left: Float[np.ndarray, "dim"], right: Float[np.ndarray, "dim"]) -> float:
-        """``Z``: the product of the norms for cosine, 1 for dot. As in sentence-transformers a zero norm counts as 1e-12."""
-        if self.similarity == "dot":
+    @property
+    def has_states(self) -> bool:
+        """Whether the model shows hidden states. A function does not."""
+        return self.kind != "function"
+
+    def scale(self, left: Float[np.ndarray, "*left"], right: Float[np.ndarray, "*right"]) -> float:
+        """``Z``: the product of the norms for cosine, the number of the query's vectors for meanmaxsim, 1 for dot and maxsim.
+
+        As in sentence-transformers a zero norm counts as 1e-12.
+        """
+        if self.similarity == "meanmaxsim":
+            return float(len(left))
+        if self.similarity != "cosine":
             return 1.0
         norms = [max(float(np.linalg.norm(each.astype(np.float64))), 1e-12) for each in (left, right)]
         return norms[0] * norms[1]
 
-    def score(self, left: Float[np.ndarray, "dim"], right: Float[np.ndarray, "dim"]) -> float:
-        """The model's own similarity of two embeddings."""
-        return float(left.astype(np.float64) @ right.astype(np.float64)) / self.scale(left, right)
+    def score(self, left: Float[np.ndarray, "*left"], right: Float[np.ndarray, "*right"]) -> float:
+        """The model's own similarity of two embeddings; in a late-interaction model the left one is the query's."""
+        left, right = left.astype(np.float64), right.astype(np.float64)
+        products = left @ right.T
+        return float(products.max(1).sum() if self.kind == "multi-vector" else products) / self.scale(left, right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +102,15 @@ class Measured:
     """What a method measured on one text. A value that does not apply to the method is None."""
 
     steps: int | None = None  # integration steps
-    error: float | None = None  # of the integral, relative to its true value
+    error: float | None = (
+        None  # of the integral, relative to its true value; of sampled contributions, relative to their size
+    )
     rule: str | None = None  # quadrature rule
     steps_in_float64: int | None = None
     reference_size: float | None = None  # norm of the reference's embedding, relative to the text's
     words_without_vector: int | None = None
     gradient_vanishes: str | None = None  # why: "no words" or "same direction"
+    embeddings: int | None = None  # of this text with units removed, each different one counted once
     storage_error: float | None = None  # of contributions stored in float16, relative
 
     def to_dict(self) -> dict[str, Any]:

@@ -14,7 +14,9 @@ from whyalike.storage.reading import Fields
 
 Unit = Literal["token", "word", "sentence"]  # what can be asked for
 AnyUnit = Literal["token", "word", "phrase", "sentence"]  # phrases depend on the pair: `Explanation.by_phrase`
-Kind = Literal["text", "prompt", "special"]
+Kind = Literal[
+    "text", "prompt", "special", "expansion", "skipped"
+]  # the last two in models of many vectors: see `Side`
 SINGLE_CHARACTERS = "characters"  # the segmenter, where none is installed
 UNITS: tuple[Unit, ...] = get_args(Unit)
 ALL_UNITS: tuple[AnyUnit, ...] = get_args(AnyUnit)
@@ -24,7 +26,9 @@ ALL_UNITS: tuple[AnyUnit, ...] = get_args(AnyUnit)
 class Side:
     """A text split into units. Special tokens are units of their own kind, at every level.
 
-    ``offsets`` are character positions in ``text``. Units without any (special tokens, the prompt) have 0, 0.
+    ``offsets`` are character positions in ``text``. Units without any (special tokens, the prompt) have 0, 0. In a
+    late-interaction model ``expansion`` tokens are added to a query, and ``skipped`` tokens of a document are read but have no
+    vector that is compared (mostly punctuation).
     """
 
     text: str
@@ -55,7 +59,7 @@ class Side:
 
     @property
     def own(self) -> list[int]:
-        """The indices of the text's own units: not the special tokens, not the prompt."""
+        """The indices of the text's own units: no special or skipped tokens, no prompt, no expansion of a query."""
         return [index for index, kind in enumerate(self.kinds) if kind == "text"]
 
     @property
@@ -157,7 +161,8 @@ class Side:
 def group(side: Side, unit: Unit) -> tuple[Side, Int[np.ndarray, "tokens"]]:
     """The side in larger units, and for each present unit the index of the one it went into.
 
-    Text tokens of one word (sentence) become one unit. Each special token stays alone. The prompt is one unit.
+    Text tokens of one word (sentence) become one unit. Each special or skipped token stays alone. The prompt is one unit, as is
+    the expansion of a query.
     """
     if unit not in UNITS:
         raise unknown("unit", unit, UNITS)
@@ -171,7 +176,7 @@ def group(side: Side, unit: Unit) -> tuple[Side, Int[np.ndarray, "tokens"]]:
     numbers: dict[tuple[str, int], int] = {}
     labels = np.empty(len(side), dtype=np.int64)
     for index, kind in enumerate(side.kinds):
-        key = {"text": int(parent[index]), "prompt": 0, "special": index}[kind]
+        key = {"text": int(parent[index]), "prompt": 0, "expansion": 0}.get(kind, index)
         labels[index] = numbers.setdefault((kind, key), len(numbers))
     return merge(side, labels, unit), labels
 
@@ -212,5 +217,8 @@ def _cover(offsets: Int[np.ndarray, "members 2"]) -> tuple[int, int]:
 
 
 def _surface(side: Side, indices: list[int], span: Int[np.ndarray, "2"]) -> str:
-    surface = side.text[span[0] : span[1]].strip() if side.kinds[indices[0]] == "text" else ""
+    kind, first = side.kinds[indices[0]], side.tokens[indices[0]]
+    if kind == "expansion" and len(indices) > 1:
+        return f"{first} × {len(indices)}"
+    surface = side.text[span[0] : span[1]].strip() if kind == "text" else ""
     return surface or "".join(side.tokens[index] for index in indices)

@@ -36,7 +36,7 @@ from whyalike.server.worker import Busy, TooSlow, Worker
 
 HERE = Path(__file__).parent
 PAGES = {"/": "explain", "/compare": "compare", "/contrast": "contrast"}
-ON_THE_PAGE = [name for name, method in METHODS.items() if not method.needs_more]
+ON_THE_PAGE = [name for name, method in METHODS.items() if not method.needs_more and "dense" in method.kinds]
 MOST_COMPARED = 12
 REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"description": "what was asked cannot be done; the answer says why"},
