@@ -54,7 +54,7 @@ outline:1px solid #8a8a8a66}
 .whyalike .bar{vertical-align:middle}
 .whyalike .sum{font-weight:600;margin:.6rem 0}.whyalike .note{color:#8a4b00}
 .whyalike table.parts{margin-top:1rem}.whyalike .parts td,.whyalike .pairs td{padding:.05rem .6rem;text-align:left}
-.whyalike .pairs td:last-child{overflow-wrap:anywhere}
+.whyalike .pairs bdi{overflow-wrap:anywhere}.whyalike h1,.whyalike h2{overflow-wrap:anywhere}
 @media (max-width:640px){.whyalike .bar{width:3rem}.whyalike .parts td{padding:.05rem .3rem}}
 @media (prefers-color-scheme:dark){.whyalike{color:#eaeaea;background:#17181a}
 .whyalike .caption,.whyalike .soft,.whyalike .unread{color:#a8a8a8}

@@ -42,7 +42,7 @@ def text(
     runs = [_word(word, number, limit, tag) for number, word in enumerate(words)]
     sentences = _sentences(words)
     rest = f'<span class="unread"> {escape(_cut(unread))}</span>' if unread.strip() else ""
-    attributes = f'dir="{direction(words)}" role="group" aria-label="{escape(name)} text"'
+    attributes = f'dir="{direction(words)}" role="group" aria-label="{escape(name)}, word by word"'
     label = f"<small>{escape(name)}</small>"
     if len(words) <= LONG or len(sentences) < 3:
         shown = "".join(f"{escape(word.gap)}{run}" for word, run in zip(words, runs, strict=True))

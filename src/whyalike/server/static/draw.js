@@ -14,7 +14,7 @@ export const put = (place, html) => { place.innerHTML = html; };
 const LINKED = 40; // units; between longer texts links are a thicket
 
 export function links(place, pairs) {
-  place.querySelector("svg")?.remove();
+  place.querySelector(":scope > svg")?.remove(); // not the map of a long text
   place.classList.remove("linked");
   const [left, right] = [...place.querySelectorAll(".line")].map((text) => [...text.querySelectorAll("[data-index]")]);
   if (!left || !right || Math.max(left.length, right.length) > LINKED) return;

@@ -198,6 +198,12 @@ for (const button of document.querySelectorAll("[data-download]")) {
   });
 }
 
+$("#words").addEventListener("click", (event) => { // the map of a long text; what follows the # is the state of the page
+  const link = event.target.closest("nav.map a");
+  if (!link) return;
+  event.preventDefault();
+  document.getElementById(link.getAttribute("href").slice(1)).scrollIntoView({ block: "center" });
+});
 await fillModels(form.model);
 const go = start(form, run);
 for (const option of [form.unit, form.aligned, form.special_tokens]) option.addEventListener("change", () => shown && go());
