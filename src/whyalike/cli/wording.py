@@ -12,6 +12,7 @@ OPTIONS = (  # what the API's messages say, and the option it is
     (r"\bpooling='(\w+)'", r"--pooling \1"),
     (r"\b(biases|reference|reference_positions|normalize|tolerance|steps|top_k)=('?)([\w.]+)\2", r"--set \1=\3"),
     (r"\bcolumns=\('question', 'answer'\)", "--column left=question"),
+    (r"\bcolumns=\{'(\w+)': '([^']+)'\}", r"--column \1=\2"),
 )
 
 
