@@ -243,6 +243,9 @@ def test_every_analysis_gives_sentences_tables_and_charts(name: str, study: Corp
     assert "<b>tiny</b>" not in page
     assert all(escape(sentence) in page for sentence in section.says)
     assert json.loads(written[0].read_text(encoding="utf-8"))["says"] == list(section.says)
+    for result in (section, study, next(iter(study.tables().values()))):
+        assert "\n" not in repr(result)
+        assert len(repr(result)) < 300
 
 
 def test_two_models_are_shown_beside_each_other(study: Corpus, tmp_path: Path) -> None:
@@ -263,6 +266,8 @@ def test_languages_are_compared_alone_and_mixed(encoder: whyalike.Encoder, tmp_p
         progress=False,
     )
     assert study.settings["english–german"][0] == (LEFT, LEFT)
+    assert repr(study).startswith("BilingualCorpus(")
+    assert len(repr(study)) < 300
     section = languages(study)
     rows = section.tables["correlation with people"]
     assert [(row["setting"], row["model"]) for row in rows] == [

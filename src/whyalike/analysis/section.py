@@ -23,6 +23,9 @@ class Section:
     charts: Charts = lambda altair: {}
     pictures: Mapping[str, Explanation] = field(default_factory=dict)  # explanations to draw, by their headings
 
+    def __repr__(self) -> str:
+        return f"Section({self.title}: {' '.join(self.says):.120})"
+
     def to_dict(self) -> dict[str, Any]:
         tables = {name: [dict(row) for row in rows] for name, rows in self.tables.items()}
         return {"analysis": self.name, "title": self.title, "says": list(self.says), "tables": tables}

@@ -9,11 +9,10 @@ from typing import ClassVar
 import numpy as np
 import torch
 from jaxtyping import Float
-from torch import Tensor
 
 from whyalike.encoders.encoder import Batch, Encoder
 from whyalike.errors import BadInput
-from whyalike.methods.second_order import BatchContributions, BatchUnits, SecondOrder, Totals, totals_from_contributions
+from whyalike.methods.second_order import BatchContributions, BatchUnits, SecondOrder
 from whyalike.methods.tangents import states_at
 from whyalike.results.records import Cells
 from whyalike.results.sides import Unit
@@ -33,9 +32,6 @@ class TokenEmbeddings(SecondOrder):
         states, embedding = states_at(encoder, batch, self.layer_in(encoder))
         vectors = torch.einsum("ubt,bth->ubh", units.masks, states.hidden)
         return BatchContributions(vectors, embedding, states.middle)
-
-    def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
-        return totals_from_contributions(self, encoder, batch, towards, budget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +54,6 @@ class ContextualCosine(SecondOrder):
         states, embedding = states_at(encoder, batch, self.layer_in(encoder))
         vectors = torch.einsum("ubt,bth->ubh", units.masks, states.hidden)
         return BatchContributions(torch.nn.functional.normalize(vectors, dim=-1), embedding, states.middle)
-
-    def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
-        return totals_from_contributions(self, encoder, batch, towards, budget)
 
     def check(self, encoder: Encoder) -> None:
         if self.layer is None:
@@ -90,9 +83,6 @@ class Random(SecondOrder):
         tokens = tokens * (embedding.norm(dim=-1) / (batch.length * embedding.shape[-1]) ** 0.5)[:, None, None]
         vectors = torch.einsum("ubt,btd->ubd", units.masks, tokens)
         return BatchContributions(vectors, embedding, states.middle)
-
-    def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
-        return totals_from_contributions(self, encoder, batch, towards, budget)
 
     def _draw(self, text: str, tokens: int, encoder: Encoder) -> Float[np.ndarray, "tokens dim"]:
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from jaxtyping import Float
-from torch import Tensor
-
 from whyalike.encoders.encoder import Batch, Encoder
-from whyalike.methods.second_order import BatchContributions, BatchUnits, SecondOrder, Totals, totals_from_contributions
+from whyalike.methods.second_order import BatchContributions, BatchUnits, SecondOrder
 from whyalike.methods.tangents import pooled_contributions
 
 
@@ -33,6 +30,3 @@ class TokenOutputs(SecondOrder):
         assert current.middle is not None
         vectors = pooled_contributions(encoder, batch.features, states, units.masks, budget)
         return BatchContributions(vectors, embedding, current.middle)
-
-    def totals(self, encoder: Encoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
-        return totals_from_contributions(self, encoder, batch, towards, budget)
