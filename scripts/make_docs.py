@@ -60,10 +60,11 @@ def tables() -> dict[str, str]:
         f"| `{name}` | {entry.question} | {entry.needs} | {', '.join(entry.parameters) or '–'} |"
         for name, entry in MEASURES.items()
     ]
-    analyses = ["| analysis | question | needs | parameters |", "| --- | --- | --- | --- |"]
+    analyses = ["| analysis | question | needs | parameters | paper |", "| --- | --- | --- | --- | --- |"]
     analyses += [
         f"| `{each.command}` | {each.question} | {each.needs} | "
-        f"{'; '.join(f'`{name}`: {parameter.help}' for name, parameter in each.parameters.items()) or '–'} |"
+        f"{'; '.join(f'`{name}`: {parameter.help}' for name, parameter in each.parameters.items()) or '–'} | "
+        f"{each.paper or '–'} |"
         for each in ANALYSES.values()
     ]
     return {"measures": "\n".join(measures), "analyses": "\n".join(analyses), "commands": examples()}
