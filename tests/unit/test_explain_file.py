@@ -120,7 +120,11 @@ def test_a_single_option_is_given_once() -> None:
 
 
 def test_errors_name_the_options_of_the_command_line() -> None:
-    from whyalike.cli.wording import in_command_line_words
-
     said = in_command_line_words("Pass truncate=True, unit='word', layer=3 or pooling='mean'; reference='zero'.")
     assert said == "Pass --truncate, --by word, --layer 3 or --pooling mean; --set reference=zero."
+    said = in_command_line_words(
+        "Expected cosine or dot; pass similarity='cosine' or similarity='dot' to explain that."
+    )
+    assert said == "Expected cosine or dot; use load_encoder(similarity='cosine') or 'dot' in Python to explain that."
+    said = in_command_line_words("custom code (x.Y), which runs only if you pass trust_remote_code.")
+    assert said == "custom code (x.Y), which no command runs; load_encoder(trust_remote_code=True) does."
