@@ -19,7 +19,7 @@ from typing import Any
 import whyalike
 from experiments.evaluation.run import RESULTS, tell
 from whyalike.evaluate.measures import MEASURES
-from whyalike.evaluate.run import ROWS, Evaluation
+from whyalike.evaluate.run import ROWS, Evaluation, summarize
 from whyalike.storage.run_folder import REQUEST, read_request
 from whyalike.storage.writing import whole_lines
 
@@ -56,7 +56,7 @@ def together(folders: Sequence[Path], encoder: whyalike.Encoder, *, finished: bo
     }
     of_all = {"subjects": list(subjects), "subjects_in_full": list(subjects.values())}
     kind, parameters = MEASURES[asked[0]["measure"]].load(), asked[0]["parameters"]
-    return Evaluation.of(
+    return summarize(
         kind(**{each.name: parameters[each.name] for each in fields(kind) if each.name in parameters}),
         {**asked[0], **of_all, "runs": [folder.name for folder in folders], "finished": len(numbers)},
         [{**entry, "rows": list(entry["rows"].values())} for entry in entries.values()],

@@ -259,6 +259,9 @@ def test_every_analysis_gives_sentences_tables_and_charts(name: str, study: Corp
     assert "<b>tiny</b>" not in page
     assert all(escape(sentence) in page for sentence in section.says)
     assert json.loads(written[0].read_text(encoding="utf-8"))["says"] == list(section.says)
+    for result in (section, study, next(iter(study.tables().values()))):
+        assert "\n" not in repr(result)
+        assert len(repr(result)) < 300
 
 
 def test_two_models_are_shown_beside_each_other(study: Corpus, tmp_path: Path) -> None:
@@ -279,6 +282,8 @@ def test_languages_are_compared_alone_and_mixed(encoder: whyalike.Encoder, tmp_p
         progress=False,
     )
     assert study.settings["english–german"][0] == (LEFT, LEFT)
+    assert repr(study).startswith("BilingualCorpus(")
+    assert len(repr(study)) < 300
     section = languages(study)
     rows = section.tables["correlation with people"]
     assert [(row["setting"], row["model"]) for row in rows] == [
@@ -437,7 +442,7 @@ def test_every_analysis_is_listed_and_has_its_file() -> None:
     }
     assert {path.stem for path in Path(module.__file__).parent.glob("*.py")} == {*ANALYSES, *shared}
     documented = (Path(__file__).parents[2] / "docs/analysis.md").read_text(encoding="utf-8")
-    assert all(f"| `{name}` |" in documented for name in ANALYSES)
+    assert all(f"| `{each.command}` |" in documented for each in ANALYSES.values())
 
 
 def test_roles_need_a_parser_on_both_sides(encoder: whyalike.Encoder, tmp_path: Path) -> None:

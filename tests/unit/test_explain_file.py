@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import whyalike
 from whyalike.cli import app, explain_file
+from whyalike.cli.wording import in_command_line_words
 from whyalike.errors import BadInput
 
 ROWS = [
@@ -52,8 +53,22 @@ def test_every_pair_of_a_file_is_explained(ending: str, data: str, tmp_path: Pat
     assert [each["row"] for each in rejects] == [2, 3]
     assert "is empty" in rejects[0]["reason"]
     assert "reads at most 256" in rejects[1]["reason"]
-    assert "2 rows could not be explained" in done.stderr.replace("\n", " ")
+    assert "2 of 4 rows could not be explained" in done.stderr.replace("\n", " ")
     assert not out.with_name(out.name + explain_file.WORK).exists()
+
+
+def test_reasons_have_the_row_of_the_file(data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explain_file.compute_rows, "__defaults__", (1,))  # pairs explained at a time
+    run("--data", data, "--out", str(tmp_path / "out.csv"), *NAMES)
+    first = json.loads((tmp_path / "out.csv.rejects.jsonl").read_text().splitlines()[0])
+    assert first["row"] == 2
+    assert "The right text of pair 2 is empty" in first["reason"]
+
+
+def test_a_missing_column_is_named_as_an_option(data: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["explain", "--data", data, "--out", str(tmp_path / "out.csv")])
+    assert "Name yours, as in --column left=q." in in_command_line_words(str(done.exception))
+    assert "as in columns={'left': 'q'}." in str(done.exception)
 
 
 def test_an_interrupted_run_is_resumed(data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +120,11 @@ def test_a_single_option_is_given_once() -> None:
 
 
 def test_errors_name_the_options_of_the_command_line() -> None:
-    from whyalike.cli.wording import in_command_line_words
-
     said = in_command_line_words("Pass truncate=True, unit='word', layer=3 or pooling='mean'; reference='zero'.")
     assert said == "Pass --truncate, --by word, --layer 3 or --pooling mean; --set reference=zero."
+    said = in_command_line_words(
+        "Expected cosine or dot; pass similarity='cosine' or similarity='dot' to explain that."
+    )
+    assert said == "Expected cosine or dot; use load_encoder(similarity='cosine') or 'dot' in Python to explain that."
+    said = in_command_line_words("custom code (x.Y), which runs only if you pass trust_remote_code.")
+    assert said == "custom code (x.Y), which no command runs; load_encoder(trust_remote_code=True) does."

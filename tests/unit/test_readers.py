@@ -78,6 +78,18 @@ def use_explanation(e: whyalike.Explanation) -> None:
             each.spread("equal"), each.spread("proportional")
 
 
+def evaluation() -> bytes:
+    pairs = [(LEFT, RIGHT)] * 6
+    found = evaluate("balance", cases_of(pairs), encoder=tiny_encoder(), subjects=["bilrp", "random"], progress=False)
+    return json.dumps(found.to_dict() | {"rows": list(found.rows)}).encode()
+
+
+def use_evaluation(path: Path) -> None:
+    found = whyalike.load(path)
+    repr(found), found.to_columns(), found.significance()
+    json.dumps(found.to_dict(), allow_nan=False, ensure_ascii=False).encode()
+
+
 def use_table(path: Path) -> None:
     for row in read_table(path, ("left", "right", "score")).rows:
         [check_text(text) for text in (row["left"], row["right"])], f"{row['score']:.3f}"
@@ -196,6 +208,7 @@ FILES = [
         lambda: json.dumps(explanation("bti").to_dict()).encode(),
         lambda path: use_explanation(whyalike.load(path)),
     ),
+    Reader("evaluation.json", evaluation, use_evaluation),
 ]
 
 # Damage to bytes. Long pieces have names, to be shown by.

@@ -41,9 +41,12 @@ def by_hand(matrix: list[list[float]], e: whyalike.Explanation) -> whyalike.Expl
 
 def test_every_result_prints_as_one_short_line(e: whyalike.Explanation, encoder: whyalike.Encoder) -> None:
     parts = whyalike.contributions([LEFT], encoder=encoder)
+    matched = whyalike.explain(LEFT, RIGHT, encoder=encoder, method="bti")
     results = [
         e,
         e.left,
+        matched,
+        matched.matching,
         parts[0],
         whyalike.explain_against(LEFT, RIGHT, encoder=encoder),
         whyalike.contrast(LEFT, RIGHT, THIRD, encoder=encoder),
@@ -144,6 +147,23 @@ def test_every_result_is_read_back_from_its_file(
         assert again.to_dict() == result.to_dict()
 
 
+def test_an_evaluation_is_a_result(encoder: whyalike.Encoder, tmp_path: Path) -> None:
+    pairs = [(LEFT, RIGHT), (LEFT, THIRD)]
+    found = whyalike.evaluate("balance", pairs, encoder=encoder, subjects=["bilrp", "random"], progress=False)
+    again = whyalike.load(found.save(tmp_path / "found.json"))
+    assert again.to_dict() == found.to_dict()
+    assert again.rows == found.rows
+    assert list(again.to_frame().columns) == list(found.to_frame().columns)
+    assert len(pandas.read_csv(found.save(tmp_path / "found.csv"))) == len(found.to_frame()) == 4
+    with pytest.raises(BadInput, match="can be saved as .json, .csv, .parquet"):
+        found.save(tmp_path / "found.png")
+    damaged = json.loads((tmp_path / "found.json").read_text())
+    damaged["rows"][0]["positive"] = "much"
+    (tmp_path / "damaged.json").write_text(json.dumps(damaged))
+    with pytest.raises(DamagedFile, match="'positive' of a row should be a finite number"):
+        whyalike.load(tmp_path / "damaged.json")
+
+
 def test_contributions_are_kept_as_safetensors(encoder: whyalike.Encoder, tmp_path: Path) -> None:
     parts = whyalike.contributions([LEFT, RIGHT], encoder=encoder)
     kept = whyalike.load(whyalike.save(parts, tmp_path / "parts.safetensors"))
@@ -222,11 +242,13 @@ def test_another_ending_is_refused(e: whyalike.Explanation, encoder: whyalike.En
         whyalike.save([], tmp_path / "parts.safetensors")
     with pytest.raises(BadInput, match="half=True is for contributions"):
         whyalike.save(e, tmp_path / "e.json", half=True)
-    with pytest.raises(BadInput, match="A int cannot be saved"):
+    with pytest.raises(BadInput, match="int cannot be saved"):
         whyalike.save(3, tmp_path / "e.json")  # type: ignore[arg-type]
     with pytest.raises(DamagedFile, match="cannot be read"):
         whyalike.load(tmp_path / "nope.json")
     assert not list(tmp_path.iterdir())
+    with pytest.raises(BadInput, match=r"e.csv is a table or a picture.* saved as .json or .safetensors"):
+        whyalike.load(e.save(tmp_path / "e.csv"))
 
 
 def test_pairs_come_from_lists_iterators_and_frames(encoder: whyalike.Encoder) -> None:

@@ -14,7 +14,7 @@ import whyalike
 from tests.families import tiny_encoder
 from whyalike.errors import BadInput
 from whyalike.language.conllu import read_conllu
-from whyalike.language.relations import raised, universal
+from whyalike.language.relations import raise_to_parent, universal
 from whyalike.language.taggers import LANGUAGES, tagger
 from whyalike.language.words import Tagged, Tagger
 
@@ -89,9 +89,9 @@ def test_coordinated_and_compound_words_have_the_role_of_their_phrase() -> None:
         Tagged(19, 23, "foot", "NOUN", "compound", 5),
         Tagged(24, 28, "ball", "NOUN", "obj", 3),
     ]
-    assert raised(words) == ["nsubj", "cc", "nsubj", "root", "obj", "obj"]
+    assert raise_to_parent(words) == ["nsubj", "cc", "nsubj", "root", "obj", "obj"]
     circle = [Tagged(0, 1, "a", "X", "conj", 1), Tagged(1, 2, "b", "X", "conj", 0)]
-    assert raised(circle) == ["conj", "conj"]
+    assert raise_to_parent(circle) == ["conj", "conj"]
     assert universal([Tagged(0, 2, "go", "VERB", "root", -1)]) == [Tagged(0, 2, "go", "VERB", "root", -1)]
 
 

@@ -90,6 +90,7 @@ def test_the_loss_falls_and_the_model_comes_back_the_same(kind: str, folder: str
         trained = train(kind, folder, tmp_path / "out")
     assert np.mean([loss for _, loss in trained.losses[-4:]]) < 0.95 * np.mean([loss for _, loss in trained.losses[:3]])
     assert load_record(tmp_path / "out").losses == trained.losses
+    assert len(repr(trained)) < 300
     encoder = whyalike.load_encoder(tmp_path / "out")
     np.testing.assert_allclose(encoder.embed(TEXTS[:9]), seen[-1].numpy(), atol=1e-6)
     assert whyalike.explain(TEXTS[0], TEXTS[1], encoder=encoder).adds_up

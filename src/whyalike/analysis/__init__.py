@@ -43,6 +43,7 @@ class Analysis:
     needs: Needs = "pairs"
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     explains: bool = True  # whether it uses a method, a layer and taggers
+    paper: str = ""  # where it is from: BiLRP is Vasileiou & Eberle 2024, Siamese is Möller et al. 2024
 
     @property
     def command(self) -> str:
@@ -56,11 +57,16 @@ class Analysis:
 
 
 _ALL = (
-    Analysis("parts_of_speech", "Which parts of speech does the model compare, in sum and on average?"),
+    Analysis(
+        "parts_of_speech",
+        "Which parts of speech does the model compare, in sum and on average?",
+        paper="BiLRP, Figures 3, 9",
+    ),
     Analysis(
         "roles",
         "Which syntactic roles do the strongest word pairs join?",
         parameters={"top": Parameter(float, "share of a pair's word pairs that count as the strongest")},
+        paper="Siamese, Figure 6",
     ),
     Analysis(
         "negation",
@@ -70,24 +76,30 @@ _ALL = (
             "explained": Parameter(int, "how many wrong choices to explain"),
             "sentences": Parameter(str, "simple: sentences with one plain “not”; every: all with the word"),
         },
+        paper="Siamese, Figure 8",
     ),
     Analysis(
         "adjectives",
         "How do synonyms and opposites in the same sentence score?",
         needs="nothing",
+        paper="Siamese, Figure 9",
     ),
     Analysis(
         "lexical",
         "Which words always, or never, match themselves?",
         parameters={"least": Parameter(int, "occurrences from which a word counts")},
+        paper="Siamese, Tables 3, 4, Figures 10, 12",
     ),
     Analysis(
         "languages",
         "What changes when the same pairs are read in two languages, or mixed?",
         needs="pairs in two languages",
         parameters={"example": Parameter(int, "pair to show, counted from 0")},
+        paper="BiLRP, Figures 4, 7",
     ),
-    Analysis("models", "Where do models err, and what do they match when texts are alike or not?"),
+    Analysis(
+        "models", "Where do models err, and what do they match when texts are alike or not?", paper="BiLRP, Figure 5"
+    ),
     Analysis(
         "references",
         "How near are texts to the neutral input that integrated Jacobians start from?",
@@ -96,6 +108,7 @@ _ALL = (
             "positions": Parameter(str, "own: the text's positions; model: what the model gives the reference"),
         },
         explains=False,
+        paper="Siamese, Figure 2",
     ),
 )
 ANALYSES: Mapping[str, Analysis] = MappingProxyType({each.name: each for each in _ALL})

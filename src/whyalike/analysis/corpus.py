@@ -36,6 +36,9 @@ class Corpus:
         if not self.encoders:
             raise BadInput("An analysis needs at least one model.")
 
+    def __repr__(self) -> str:
+        return f"Corpus({len(self.pairs):,} pairs, {', '.join(self.encoders)}, {self.description})"
+
     @property
     def description(self) -> str:
         """How its tables are made, for captions: the method, its layer, and parameters that are not the default."""

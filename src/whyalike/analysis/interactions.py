@@ -24,7 +24,7 @@ from whyalike.api import explain_pairs
 from whyalike.data.pairs import check_text
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput, DamagedFile, MissingExtra
-from whyalike.language.relations import raised
+from whyalike.language.relations import raise_to_parent
 from whyalike.language.segmenter import segmentation
 from whyalike.language.words import NamedTagger, Tagged, Tagger, name_of
 from whyalike.methods import Method
@@ -47,6 +47,11 @@ class Interactions:
 
     folder: Path
     request: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        return (
+            f"Interactions({self.request['pairs']:,} pairs, {self.request['model']['name']}, in {str(self.folder)!r})"
+        )
 
     @property
     def files(self) -> list[pl.LazyFrame]:
@@ -258,7 +263,7 @@ def _in_words(side: Side, words: Sequence[Tagged]) -> InWords:
     beside = np.zeros((len(side), len(alone)))
     beside[alone, range(len(alone))] = 1.0
     kinds = [{"prompt": PROMPT, "text": OTHER}.get(side.kinds[index], side.labels[index]) for index in alone]
-    roles = raised(words)
+    roles = raise_to_parent(words)
     return InWords(
         labels=(*(words[number].text for number in read), *(side.labels[index] for index in alone)),
         places=(*read, *(-1 for _ in alone)),

@@ -42,6 +42,9 @@ class BilingualCorpus:
     explained: int | None = None  # how many pairs, spread evenly; None: all
     progress: bool = True
 
+    def __repr__(self) -> str:
+        return f"BilingualCorpus({len(self.labels):,} pairs, {', '.join(self.pairs)}, {self.description})"
+
     @property
     def description(self) -> str:
         return self.corpus_of(next(iter(self.sides))).description

@@ -57,6 +57,9 @@ class Section:
         """Whether there is nothing to show."""
         return not (self.says or self.pictures or any(self.tables.values()))
 
+    def __repr__(self) -> str:
+        return f"Section({self.title}: {' '.join(self.says):.120})"
+
     def to_dict(self) -> dict[str, Any]:
         tables = {name: [dict(row) for row in rows] for name, rows in self.tables.items()}
         return {"analysis": self.name, "title": self.title, "says": list(self.says), "tables": tables}

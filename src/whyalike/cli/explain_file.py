@@ -13,6 +13,7 @@ from rich.console import Console
 from tqdm import tqdm
 
 from whyalike.api import Skipped, explain_pairs
+from whyalike.data.pairs import NumberedPair
 from whyalike.data.tables import evenly, read_table
 from whyalike.encoders.encoder import Encoder
 from whyalike.errors import BadInput
@@ -63,7 +64,7 @@ def explain_file(
 
         def compute(some: Sequence[tuple[int, str, str]]) -> list[Row]:
             found = explain_pairs(
-                [(left, right) for _, left, right in some],
+                [NumberedPair(*each) for each in some],
                 encoder=encoder,
                 method=spec,
                 aligned=aligned,
@@ -85,7 +86,8 @@ def explain_file(
     rejects = out.with_name(out.name + ".rejects.jsonl")
     if rejected:
         write_text(rejects, "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in rejected))
-        say.print(f"{len(rejected):,} rows could not be explained; they are in {rejects}. The first:", markup=False)
+        counts = f"{len(rejected):,} of {len(pairs):,} rows could not be explained"
+        say.print(f"{counts}: see {rejects}. The first:", markup=False)
         say.print(f"  row {rejected[0]['row']}: {rejected[0]['reason']}", markup=False)
     else:
         rejects.unlink(missing_ok=True)

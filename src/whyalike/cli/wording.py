@@ -12,6 +12,12 @@ OPTIONS = (  # what the API's messages say, and the option it is
     (r"\bpooling='(\w+)'", r"--pooling \1"),
     (r"\b(biases|reference|reference_positions|normalize|tolerance|steps|top_k)=('?)([\w.]+)\2", r"--set \1=\3"),
     (r"\bcolumns=\('question', 'answer'\)", "--column left=question"),
+    (
+        r"which runs only if you pass trust_remote_code\b",
+        "which no command runs; load_encoder(trust_remote_code=True) does",
+    ),
+    (r"\bpass similarity='cosine' or similarity='dot'", "use load_encoder(similarity='cosine') or 'dot' in Python"),
+    (r"\bcolumns=\{'(\w+)': '([^']+)'\}", r"--column \1=\2"),
 )
 
 

@@ -32,7 +32,7 @@ class NumberedPair(NamedTuple):
 def number_pairs(pairs: Iterable[Any], columns: tuple[str, str] = COLUMNS) -> Iterator[NumberedPair]:
     """The pairs one by one. A row that is no pair of texts is numbered too, with the problem.
 
-    A data frame needs the two columns. Anything else is an iterable of pairs.
+    A data frame needs the two columns. Anything else is an iterable of pairs; a `NumberedPair` keeps its own number.
     """
     if isinstance(pairs, str) or not isinstance(pairs, Iterable):
         raise BadInput(f"pairs should be pairs of texts, or a data frame; got {type(pairs).__name__}: {pairs!r:.60}.")
@@ -41,6 +41,9 @@ def number_pairs(pairs: Iterable[Any], columns: tuple[str, str] = COLUMNS) -> It
 
 def _number(rows: Iterable[Any]) -> Iterator[NumberedPair]:
     for number, row in enumerate(rows, 1):
+        if isinstance(row, NumberedPair):
+            yield row
+            continue
         if isinstance(row, str) or not isinstance(row, Iterable):
             problem = f"Pair {number} should be two texts; got {type(row).__name__}: {row!r:.60}."
             yield NumberedPair(number, row, None, problem)

@@ -126,8 +126,11 @@ def read_table(
         missing = [called[name] for name in needed if called[name] not in row]
         if missing:
             have = ", ".join(map(repr, row)) or "none"
+            ours = next(name for name in needed if called[name] == missing[0])
+            yours = next((name for name in row if name not in called.values()), "COLUMN")
             raise BadInput(
-                f"{path.name} has no column {missing[0]!r} (row {number} has {have:.300}). Name it, as in {needed[0]}=COLUMN."
+                f"{path.name} has no column {missing[0]!r} (row {number} has {have:.300}). "
+                f"Name yours, as in columns={{{ours!r}: {yours!r}}}."
             )
         rows.append({name: _value(name, row[called[name]], path, number, blanks) for name in needed})
         numbers.append(number)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 from tqdm import tqdm
 
 from whyalike import __version__
@@ -28,90 +27,13 @@ from whyalike.language.segmenter import segmentation
 from whyalike.methods import Method
 from whyalike.methods.cache import ContributionCache
 from whyalike.methods.tangents import GIBIBYTE
+from whyalike.results.evaluation import Evaluation as Evaluation
 from whyalike.results.explanation import Explanation
-from whyalike.results.frames import make_frame
-from whyalike.statistics import holm, signed_rank_test
 from whyalike.storage.reading import Fields
 from whyalike.storage.run_folder import JsonLog, RunFolder, digest
 
 TOGETHER = 16  # cases explained at a time, always the same ones: last digits depend on what is computed together
 ROWS = "rows.jsonl"
-SAME = 1e-7  # a difference that is rounding
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Evaluation:
-    """The rows of every pair, the table made of them, and which differences between subjects are more than chance."""
-
-    measure: str
-    request: Mapping[str, Any]
-    rows: tuple[Row, ...]
-    table: tuple[Row, ...]
-    headline: str
-    higher_is_better: bool | None
-    notes: tuple[str, ...] = ()  # what a reader should know of how it was measured
-
-    @classmethod
-    def of(
-        cls, measure: Measure, request: Mapping[str, Any], entries: Sequence[Row], encoders: Mapping[str, Encoder]
-    ) -> Evaluation:
-        """What the entries of finished pairs come to."""
-        rows = [row for entry in entries for row in entry["rows"]]
-        return cls(
-            measure.name,
-            request,
-            tuple(rows),
-            tuple(measure.table(rows)),
-            measure.headline,
-            measure.higher_is_better,
-            notes.of_run(measure, encoders, entries),
-        )
-
-    def significance(self) -> list[Row]:
-        """Wilcoxon's signed-rank test, two-sided, on pairs that both subjects have, for every two subjects (of one stage).
-
-        ``p_adjusted`` is Holm's: so many comparisons would find something by chance.
-        """
-        values: dict[str, dict[int, float]] = {}
-        stages = {row["subject"]: row.get("stage") for row in self.rows}
-        for row in self.rows:
-            if row.get(self.headline) is not None and not row.get("control"):
-                values.setdefault(row["subject"], {})[row["case"]] = row[self.headline]
-        names = list(values)
-        found: list[Row] = []
-        for index, one in enumerate(names):
-            for other in (each for each in names[index + 1 :] if stages[each] == stages[one]):
-                shared = sorted(values[one].keys() & values[other].keys())
-                gaps = np.array([values[one][case] - values[other][case] for case in shared])
-                gaps[np.abs(gaps) < SAME] = 0
-                p = signed_rank_test(gaps)
-                mean = float(gaps.mean()) if len(gaps) else None
-                found.append({"one": one, "other": other, "pairs": len(gaps), "mean_difference": mean, "p": p})
-        for line, adjusted in zip(found, holm([line["p"] for line in found]), strict=True):
-            line["p_adjusted"] = adjusted
-        return found
-
-    def __repr__(self) -> str:
-        top = ", ".join(f"{line['subject']} {line.get(self.headline)}" for line in self.table[:3])
-        return f"Evaluation({self.measure} on {self.request['model']}, {self.headline}: {top})"
-
-    def to_frame(self) -> Any:
-        """A polars (or pandas) data frame: one row per pair and subject."""
-        names = dict.fromkeys(name for row in self.rows for name in row)
-        return make_frame({name: [row.get(name) for row in self.rows] for name in names})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values: what ``whyalike evaluate --json`` prints."""
-        return {
-            "version": __version__,
-            "measure": self.measure,
-            "request": dict(self.request),
-            "headline": self.headline,
-            "higher_is_better": self.higher_is_better,
-            "notes": list(self.notes),
-            "table": list(self.table),
-            "significance": self.significance(),
-        }
 
 
 def evaluate(
@@ -212,7 +134,23 @@ def _evaluate(
                         log.append(entry)
                 bar.update(len(missing))
     entries = [done[case.number] for case in cases]
-    return Evaluation.of(measure, request, entries, encoders)
+    return summarize(measure, request, entries, encoders)
+
+
+def summarize(
+    measure: Measure, request: Mapping[str, Any], entries: Sequence[Row], encoders: Mapping[str, Encoder]
+) -> Evaluation:
+    """What the entries of finished pairs come to."""
+    rows = [row for entry in entries for row in entry["rows"]]
+    return Evaluation(
+        measure.name,
+        request,
+        tuple(rows),
+        tuple(measure.table(rows)),
+        measure.headline,
+        measure.higher_is_better,
+        notes.of_run(measure, encoders, entries),
+    )
 
 
 def read_cases(

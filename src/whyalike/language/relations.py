@@ -105,7 +105,7 @@ def _copula(words: Sequence[Tagged], number: int) -> int:
 PHRASE_INTERNAL = ("conj", "compound", "flat", "fixed", "goeswith")
 
 
-def raised(words: Sequence[Tagged]) -> list[str]:
+def raise_to_parent(words: Sequence[Tagged]) -> list[str]:
     """Each word's relation; coordinated and multi-word parts have that of the nearest word above that is neither."""
     found = []
     for word in words:

@@ -9,18 +9,11 @@ from typing import ClassVar
 import numpy as np
 import torch
 from jaxtyping import Float
-from torch import Tensor
 
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.transformer import Batch, TransformerEncoder
 from whyalike.errors import BadInput
-from whyalike.methods.second_order import (
-    BatchContributions,
-    BatchUnits,
-    Totals,
-    TransformerMethod,
-    totals_from_contributions,
-)
+from whyalike.methods.second_order import BatchContributions, BatchUnits, TransformerMethod
 from whyalike.methods.tangents import states_at
 from whyalike.results.records import Cells, ModelKind
 from whyalike.results.sides import Unit
@@ -43,9 +36,6 @@ class TokenEmbeddings(TransformerMethod):
         states, embedding = states_at(encoder, batch, self.layer_in(encoder))
         vectors = torch.einsum("ubt,bth->ubh", units.masks, states.hidden)
         return BatchContributions(vectors, embedding, states.middle)
-
-    def totals(self, encoder: TransformerEncoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
-        return totals_from_contributions(self, encoder, batch, towards, budget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +61,6 @@ class ContextualCosine(TransformerMethod):
         states, embedding = states_at(encoder, batch, self.layer_in(encoder))
         vectors = torch.einsum("ubt,bth->ubh", units.masks, states.hidden)
         return BatchContributions(torch.nn.functional.normalize(vectors, dim=-1), embedding, states.middle)
-
-    def totals(self, encoder: TransformerEncoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
-        return totals_from_contributions(self, encoder, batch, towards, budget)
 
     def check(self, encoder: Encoder) -> None:
         if self.layer is None:
@@ -108,9 +95,6 @@ class Random(TransformerMethod):
         tokens = tokens * (embedding.norm(dim=-1) / (batch.length * embedding.shape[-1]) ** 0.5)[:, None, None]
         vectors = torch.einsum("ubt,btd->ubd", units.masks, tokens)
         return BatchContributions(vectors, embedding, states.middle)
-
-    def totals(self, encoder: TransformerEncoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
-        return totals_from_contributions(self, encoder, batch, towards, budget)
 
     def _draw(self, text: str, shape: tuple[int, int]) -> Float[np.ndarray, "tokens dim"]:
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

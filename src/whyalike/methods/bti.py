@@ -8,11 +8,10 @@ from typing import ClassVar, Literal, get_args
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.tokens import Reading
 from whyalike.errors import unknown
-from whyalike.methods.first_order import Combine, FirstOrder, PairSaliency, TextSaliency
+from whyalike.methods.first_order import PairSaliency, TextSaliency
 from whyalike.methods.saliency import (
     Gradient,
-    Pooling,
-    Site,
+    GradientMethod,
     TextPass,
     check_gradient_method,
     saliency_from_gradients,
@@ -23,7 +22,7 @@ From = Literal["product", "activations", "gradients"]
 
 
 @dataclass(frozen=True, slots=True)
-class BTI(FirstOrder):
+class BTI(GradientMethod):
     """Word saliency from gradient × activation of token + position embeddings, matched by contextual word vectors.
 
     Equation (4): ``s_i = min-max( Σ_k ReLU(E_i ∘ g_i)_k )`` with ``g`` the gradient of the similarity at ``E``. The paper's
@@ -37,12 +36,7 @@ class BTI(FirstOrder):
         "salient words (gradient × embedding), matched by their contextual vectors, top clusters kept"
     )
     paper: ClassVar[str] = "Malkiel et al. 2022"
-    layer: Site = "embeddings"
     saliency: From = "product"
-    combine_vectors: Combine = "mean"
-    combine_saliency: Combine = "max"
-    top_k: int | None = 2
-    pooling: Pooling = "words"
 
     def text_saliencies(self, encoder: Encoder, left: Reading, right: Reading, budget: int) -> PairSaliency:
         return saliency_from_gradients(encoder.transformer, (left, right), self.layer, self.pooling, self._saliency)
@@ -55,6 +49,6 @@ class BTI(FirstOrder):
         return text_saliency(text, values.relu().sum(-1), gradient.measured)  # Eq. (4)
 
     def check(self, encoder: Encoder) -> None:
-        check_gradient_method(self, encoder.transformer, self.layer, self.pooling)
+        check_gradient_method(self, encoder.transformer)
         if self.saliency not in get_args(From):
             raise unknown("saliency", self.saliency, get_args(From))

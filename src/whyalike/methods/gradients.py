@@ -12,12 +12,11 @@ from jaxtyping import Float
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.tokens import Reading
 from whyalike.errors import BadInput
-from whyalike.methods.first_order import Combine, FirstOrder, PairSaliency, TextSaliency
+from whyalike.methods.first_order import PairSaliency, TextSaliency
 from whyalike.methods.quadrature import cheapest_rule
 from whyalike.methods.saliency import (
     Gradient,
-    Pooling,
-    Site,
+    GradientMethod,
     TextPass,
     check_gradient_method,
     run_text,
@@ -30,18 +29,13 @@ from whyalike.results.records import Measured
 
 
 @dataclass(frozen=True, slots=True)
-class Gradients(FirstOrder):
+class Gradients(GradientMethod):
     """Vanilla gradients: a token is as salient as the gradient of the similarity at its embedding is long."""
 
     name: ClassVar[str] = "gradients"
     title: ClassVar[str] = "gradient saliency, matched"
     summary: ClassVar[str] = "salient words by the length of the gradient, matched as bti does"
     paper: ClassVar[str] = "Malkiel et al. 2022, baseline VG"
-    layer: Site = "embeddings"
-    combine_vectors: Combine = "mean"
-    combine_saliency: Combine = "max"
-    top_k: int | None = 2
-    pooling: Pooling = "words"
 
     def text_saliencies(self, encoder: Encoder, left: Reading, right: Reading, budget: int) -> PairSaliency:
         def saliency(text: TextPass, gradient: Gradient) -> TextSaliency:
@@ -49,12 +43,9 @@ class Gradients(FirstOrder):
 
         return saliency_from_gradients(encoder.transformer, (left, right), self.layer, self.pooling, saliency)
 
-    def check(self, encoder: Encoder) -> None:
-        check_gradient_method(self, encoder.transformer, self.layer, self.pooling)
-
 
 @dataclass(frozen=True, slots=True)
-class IntegratedGradients(FirstOrder):
+class IntegratedGradients(GradientMethod):
     """Gradient × embedding, integrated from embeddings of zero, the other text held: ``E_i · ∫ g_i(αE) dα``, summed per token.
 
     The sum over the tokens is what the similarity gains on the way, so the true error of the *total* is known: the user gives
@@ -66,11 +57,6 @@ class IntegratedGradients(FirstOrder):
     title: ClassVar[str] = "integrated-gradient saliency, matched"
     summary: ClassVar[str] = "salient words by gradients integrated from zero embeddings, matched as bti does"
     paper: ClassVar[str] = "Malkiel et al. 2022, baseline IG"
-    layer: Site = "embeddings"
-    combine_vectors: Combine = "mean"
-    combine_saliency: Combine = "max"
-    top_k: int | None = 2
-    pooling: Pooling = "words"
     tolerance: float = 0.05
     max_steps: int = 300
 
@@ -92,7 +78,7 @@ class IntegratedGradients(FirstOrder):
         return text_saliency(text, total, Measured(steps=len(rule.nodes), rule=rule.name, error=rule.error))
 
     def check(self, encoder: Encoder) -> None:
-        check_gradient_method(self, encoder.transformer, self.layer, self.pooling)
+        check_gradient_method(self, encoder.transformer)
         numbers = isinstance(self.tolerance, int | float) and isinstance(self.max_steps, int)
         if not numbers or not self.tolerance > 0 or self.max_steps < 4:
             raise BadInput(

@@ -6,17 +6,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from whyalike.encoders.transformer import Batch, TransformerEncoder
-from whyalike.methods.second_order import (
-    BatchContributions,
-    BatchUnits,
-    Totals,
-    TransformerMethod,
-    totals_from_contributions,
-)
+from whyalike.methods.second_order import BatchContributions, BatchUnits, TransformerMethod
 from whyalike.methods.tangents import states_at
 from whyalike.results.records import ModelKind
 
@@ -43,6 +35,3 @@ class MaxSimMap(TransformerMethod):
         vectors = embedding.unflatten(1, (batch.length, -1))
         placed = torch.einsum("ubt,btd->ubtd", units.masks, vectors).flatten(2)
         return BatchContributions(placed, embedding, states.middle)
-
-    def totals(self, encoder: TransformerEncoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
-        return totals_from_contributions(self, encoder, batch, towards, budget)

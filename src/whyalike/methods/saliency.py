@@ -15,12 +15,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.lookups import WordLookup
 from whyalike.encoders.tokens import Reading
 from whyalike.encoders.transformer import Batch, TransformerEncoder
 from whyalike.encoders.twin import Pass, tile
 from whyalike.errors import unknown
-from whyalike.methods.first_order import FirstOrder, TextSaliency, check_matching, min_max
+from whyalike.methods.first_order import Combine, FirstOrder, TextSaliency, check_matching, min_max
 from whyalike.methods.method import to_numpy
 from whyalike.results.records import NOTHING_MEASURED, Measured, Similarity
 
@@ -187,14 +188,30 @@ def text_saliency(
     )
 
 
-def check_gradient_method(method: FirstOrder, encoder: TransformerEncoder, layer: Site, pooling: Pooling) -> None:
+@dataclass(frozen=True, slots=True)
+class GradientMethod(FirstOrder):
+    """A first-order method whose saliency comes from gradients of the pair's similarity."""
+
+    layer: Site = "embeddings"
+    combine_vectors: Combine = "mean"
+    combine_saliency: Combine = "max"
+    top_k: int | None = 2
+    pooling: Pooling = "words"
+
+    def check(self, encoder: Encoder) -> None:
+        check_gradient_method(self, encoder.transformer)
+
+
+def check_gradient_method(method: GradientMethod, encoder: TransformerEncoder) -> None:
+    """Refuses parameters that all gradient methods have."""
     check_matching(method)
+    layer = method.layer
     if isinstance(layer, str) and layer != "embeddings":
         raise unknown("layer", layer, ("embeddings (before any normalisation)", f"0 to {encoder.layers}"))
     if layer != "embeddings":
         encoder.check_layer(layer)
-    if pooling not in get_args(Pooling):
-        raise unknown("pooling", pooling, get_args(Pooling))
+    if method.pooling not in get_args(Pooling):
+        raise unknown("pooling", method.pooling, get_args(Pooling))
 
 
 def own_tokens(reading: Reading) -> Bool[np.ndarray, "tokens"]:

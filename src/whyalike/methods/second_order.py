@@ -179,9 +179,11 @@ class TransformerMethod(SecondOrder):
     ) -> BatchContributions:
         """The contributions of one batch of equally long texts."""
 
-    @abstractmethod
     def totals(self, encoder: TransformerEncoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
-        """One text's products with a direction; without its contributions where that is cheaper."""
+        """One text's products with a direction: of its contributions. Methods that know a cheaper way have their own."""
+        found = self.batch_contributions(encoder, batch, split_into_units(batch, "token", encoder), budget)
+        measured = found.measured[0] if found.measured else NOTHING_MEASURED
+        return Totals(found.units[:, 0] @ towards, found.embedding[0], measured)
 
     def layer_in(self, encoder: TransformerEncoder) -> int:
         """The layer in this encoder. Methods without a layer use the last."""
@@ -352,16 +354,6 @@ def read_texts(encoder: Encoder, keys: Sequence[TextKey], truncate: bool) -> dic
         own = [key for key in keys if key.prompt == prompt]
         found |= zip(own, encoder.read([key.text for key in own], prompt=prompt, truncate=truncate), strict=True)
     return found
-
-
-def totals_from_contributions(
-    method: TransformerMethod, encoder: TransformerEncoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int
-) -> Totals:
-    """`TransformerMethod.totals` from the contributions themselves, for methods to which they cost next to nothing."""
-    found = method.batch_contributions(encoder, batch, split_into_units(batch, "token", encoder), budget)
-    return Totals(
-        found.units[:, 0] @ towards, found.embedding[0], found.measured[0] if found.measured else NOTHING_MEASURED
-    )
 
 
 def split_into_units(batch: Batch, unit: Unit, encoder: TransformerEncoder) -> BatchUnits:

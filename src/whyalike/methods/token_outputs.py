@@ -5,17 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from jaxtyping import Float
-from torch import Tensor
-
 from whyalike.encoders.transformer import Batch, TransformerEncoder
-from whyalike.methods.second_order import (
-    BatchContributions,
-    BatchUnits,
-    Totals,
-    TransformerMethod,
-    totals_from_contributions,
-)
+from whyalike.methods.second_order import BatchContributions, BatchUnits, TransformerMethod
 from whyalike.methods.tangents import pooled_contributions
 
 
@@ -42,6 +33,3 @@ class TokenOutputs(TransformerMethod):
         assert current.middle is not None
         vectors = pooled_contributions(encoder, batch.features, states, units.masks, budget)
         return BatchContributions(vectors, embedding, current.middle)
-
-    def totals(self, encoder: TransformerEncoder, batch: Batch, towards: Float[Tensor, "dim"], budget: int) -> Totals:
-        return totals_from_contributions(self, encoder, batch, towards, budget)

@@ -67,9 +67,9 @@ def picture(contrast: Contrast, width: int) -> RenderableType:
 
 def fragment(contrast: Contrast) -> str:
     """What a notebook shows."""
-    words, table, notes = pieces(contrast).values()
+    sentence, words, table, notes = pieces(contrast).values()
     return (
-        f'<div class="whyalike"><style>{html.style()}</style><h1>a rather than b: {signed(contrast.difference)}</h1>'
+        f'<div class="whyalike"><style>{html.style()}</style><h1>{sentence}</h1>'
         f'<p class="caption">{escape(caption_of(contrast.a))}</p>{words}{table}'
         f'<p class="sum">{escape(sum_line(contrast))}</p>{notes}</div>'
     )

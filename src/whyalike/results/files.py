@@ -2,8 +2,8 @@
 
 Formats, by the ending of the file:
 
-- ``.json``: an `Explanation`, `OneSided`, `Comparison` or `Contrast`. One JSON object with ``format``, ``version`` (1) and the
-  fields of the result by their own names. Numbers read back to the same doubles.
+- ``.json``: an `Explanation`, `OneSided`, `Comparison`, `Contrast` or `Evaluation`. One JSON object with ``format``,
+  ``version`` (1) and the fields of the result by their own names. Numbers read back to the same doubles.
 - ``.safetensors``: `Contributions`, one or a list. Tensors ``N.tokens``, ``N.remainder``, ``N.embedding``, ``N.states`` for the
   N-th text; the metadata entry ``whyalike`` is JSON with ``format``, ``version`` (1), ``single`` and the records of each text.
 - ``.csv``, ``.parquet``: the table of a result, to be read by others.
@@ -23,10 +23,11 @@ from typing import Any
 import numpy as np
 
 from whyalike.errors import BadInput, DamagedFile, MissingExtra, UnknownVersion
-from whyalike.results import comparison, contrast, explanation, one_sided
+from whyalike.results import comparison, contrast, evaluation, explanation, one_sided
 from whyalike.results.comparison import Comparison, Entry
 from whyalike.results.contrast import Contrast
 from whyalike.results.contributions import Contributions
+from whyalike.results.evaluation import Evaluation
 from whyalike.results.explanation import Explanation
 from whyalike.results.matching import Matching
 from whyalike.results.one_sided import OneSided
@@ -38,6 +39,7 @@ from whyalike.storage.reading import Fields, parse_json, read_text
 from whyalike.storage.writing import whole_file, write_bytes, write_text
 
 CONTRIBUTIONS = "whyalike contributions"
+READ_BACK = (".json", ".safetensors")
 ARRAYS = ("tokens", "remainder", "embedding", "states")
 
 
@@ -45,7 +47,8 @@ def save(result: Result | Sequence[Contributions], path: str | os.PathLike[str],
     """Writes a result in the format of the file's ending. The file appears whole or not at all.
 
     Args:
-        result: An explanation, a one-sided explanation, a comparison, a contrast, or contributions (one, or a list).
+        result: An explanation, a one-sided explanation, a comparison, a contrast, an evaluation, or contributions (one, or a
+            list).
         path: Ends in .json, .csv, .parquet, .html, .svg or .png; for contributions .safetensors, .csv or .parquet.
         half: Store contributions in float16, half the size. The relative error is kept as ``measured.storage_error``.
 
@@ -69,9 +72,15 @@ def load(path: str | os.PathLike[str]) -> Any:
     """Reads what `save` wrote as .json or .safetensors: the same kind of result.
 
     Raises:
+        BadInput: The file is a table or a picture, by its ending.
         DamagedFile: The file is missing, not one of ours, or damaged.
         UnknownVersion: Another release wrote it in a version this one does not read.
     """
+    if Path(path).suffix in (".csv", ".parquet", ".html", ".svg", ".png"):
+        raise BadInput(
+            f"{Path(path).name} is a table or a picture, from which no result can be read back. "
+            f"Give the file that was saved as {' or '.join(READ_BACK)}."
+        )
     if Path(path).suffix == ".safetensors":
         return _load_contributions(Path(path))
     text = read_text(path, DamagedFile)
@@ -89,6 +98,7 @@ def result_from_dict(found: Any, source: str = "the given value") -> Any:
         one_sided.FORMAT: (one_sided.VERSION, _one_sided),
         comparison.FORMAT: (comparison.VERSION, _comparison),
         contrast.FORMAT: (contrast.VERSION, _contrast),
+        evaluation.FORMAT: (evaluation.VERSION, _evaluation),
     }
     name = found.get("format") if isinstance(found, dict) else None
     if not isinstance(name, str) or name not in known:
@@ -136,13 +146,16 @@ def _writers(result: Any, half: bool) -> dict[str, Callable[[Path], None]]:
     if half:
         raise BadInput("half=True is for contributions. Leave it out.")
     if not isinstance(result, Result):
-        raise BadInput(f"A {type(result).__name__} cannot be saved. Expected a result of whyalike.")
+        raise BadInput(f"{type(result).__name__} cannot be saved. Expected a result of whyalike.")
+    rows = {"rows": list(result.rows)} if isinstance(result, Evaluation) else {}
     writers: dict[str, Callable[[Path], None]] = {
-        ".json": lambda path: write_text(path, json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False)),
+        ".json": lambda path: write_text(
+            path, json.dumps(result.to_dict() | rows, ensure_ascii=False, allow_nan=False)
+        ),
         ".csv": lambda path: write_table(result.to_columns(), path),
         ".parquet": lambda path: write_table(result.to_columns(), path),
     }
-    if not isinstance(result, OneSided):
+    if isinstance(result, Explanation | Comparison | Contrast):
         writers[".html"] = lambda path: _write_picture(result, path)
     if isinstance(result, Explanation):
         writers |= dict.fromkeys((".svg", ".png"), lambda path: _write_picture(result, path))
@@ -317,6 +330,27 @@ def _comparison(given: Fields, source: str) -> Comparison:
 def _contrast(given: Fields, source: str) -> Contrast:
     a, b = (explanation_from_dict(given.fields(name)["explanation"], f"{name!r} of {source}") for name in ("a", "b"))
     return Contrast(a, b)
+
+
+def _evaluation(given: Fields, source: str) -> Evaluation:
+    given.check_finite()
+    headline = given.text("headline")
+    for each in (*given.list("rows"), *given.list("table")):
+        row = Fields(each, "a row")
+        row.text("subject")
+        if row.value.get(headline) is not None:
+            row.number(headline)
+    for each in given.list("rows"):
+        Fields(each, "a row").whole("case")
+    return Evaluation(
+        measure=given.text("measure"),
+        request=given.fields("request").value,
+        rows=tuple(given.list("rows")),
+        table=tuple(given.list("table")),
+        headline=headline,
+        higher_is_better=None if given["higher_is_better"] is None else given.flag("higher_is_better"),
+        notes=given.texts("notes"),
+    )
 
 
 def _method(given: Fields) -> MethodRecord:

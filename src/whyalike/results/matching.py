@@ -35,6 +35,10 @@ class Matching:
     kept: int  # how many clusters make the explanation
     similarity: float  # of the two feature vectors whose gradient was taken
 
+    def __repr__(self) -> str:
+        top = ", ".join(f"{match.left:.30} ↔ {match.right:.30} {match.score:.3f}" for match in self.top[:3])
+        return f"Matching({len(self.matches)} matches, {self.kept} of {len(self.centroids)} clusters kept: {top})"
+
     @property
     def top(self) -> tuple[Match, ...]:
         """The matches in the clusters that make the explanation; one that scores nothing is none."""

@@ -141,6 +141,19 @@ class Fields:
                 raise ValueError(f"{self._of(field)} should be a number, a text or a flag; got {_shown(value)}")
         return dict(self.value)
 
+    def check_finite(self) -> None:
+        """Every number in here, however deep, is finite, and every text Unicode."""
+        for field, value in self.value.items():
+            inner = value if isinstance(value, list) else [value]
+            for each in inner:
+                own = each if isinstance(each, dict) else dict(enumerate(each)) if isinstance(each, list) else None
+                if own is not None:
+                    Fields(own, self._of(field)).check_finite()
+                elif isinstance(each, str):
+                    self._checked(field, each, str, "texts")
+                elif isinstance(each, int | float) and not isinstance(each, bool):
+                    Fields({field: each}, self.name).number(field)
+
     def numbers(self, field: str, *shape: int) -> Float[np.ndarray, "..."]:
         return self._array(field, np.float64, shape, "finite numbers")
 

@@ -48,7 +48,7 @@ def train_similarity(
     check_scores(pairs, scores)
     settings = settings or TrainingSettings()
     torch.manual_seed(settings.seed)
-    made = prepared(model, configuration)
+    made = prepare(model, configuration)
     similarity: Any = made.similarity_fn_name
     return fit(
         made,
@@ -67,8 +67,8 @@ def train_similarity(
     )
 
 
-def prepared(model: str | os.PathLike[str] | None, configuration: Configuration) -> SentenceTransformer:
-    """A model ready to be trained in a configuration."""
+def prepare(model: str | os.PathLike[str] | None, configuration: Configuration) -> SentenceTransformer:
+    """Make a model ready to be trained in a configuration."""
     made = open_model(model)
     if configuration == "tuned":
         return made

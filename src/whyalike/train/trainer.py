@@ -89,6 +89,10 @@ class Trained:
     request: Mapping[str, Any] = field(default_factory=dict)
     was_complete: bool = False  # nothing was left to do
 
+    def __repr__(self) -> str:
+        loss = f", loss {self.losses[0][1]:.4f} to {self.losses[-1][1]:.4f}" if self.losses else ""
+        return f"Trained({self.request.get('kind')} in {str(self.folder)!r}{loss})"
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "version": __version__,
@@ -121,7 +125,9 @@ def fit(
         if (folder / RECORD).is_file():
             return _completed(folder, request, resume)
         checkpoint = _prepare(folder, request, resume)
-        trained = _trained(model, loss, columns, folder, request, settings, measure, checkpoint, progress)
+        arguments = _arguments(folder / CHECKPOINTS, settings, rows)
+        history = _run(model, loss, columns, arguments, _Watcher(model, loss, measure, progress), checkpoint)
+        trained = _record(folder, request, history)
         model.eval()
         model.save(str(folder), create_model_card=False)
         beside(folder)
@@ -130,38 +136,39 @@ def fit(
         return trained
 
 
-def _trained(
+def _run(
     model: SentenceTransformer,
     loss: nn.Module,
     columns: Mapping[str, list[Any]],
-    folder: Path,
-    request: Mapping[str, Any],
-    settings: TrainingSettings,
-    measure: Measure | None,
+    arguments: SentenceTransformerTrainingArguments,
+    watcher: _Watcher,
     checkpoint: Path | None,
-    progress: bool,
-) -> Trained:
+) -> list[dict[str, Any]]:
+    """Trains from the checkpoint, or from the beginning. Returns what was logged on the way."""
     revive(model)
     disable_progress_bars()
-    watcher = _Watcher(model, loss, measure, progress)
     if checkpoint is not None:
         _load_own(loss, checkpoint)
     trainer = SentenceTransformerTrainer(
         model=model,
-        args=_arguments(folder / CHECKPOINTS, settings, request["rows"]),
+        args=arguments,
         train_dataset=Dataset.from_dict(dict(columns)),
         loss=loss,
         callbacks=[watcher],
     )
     trainer.remove_callback(PrinterCallback)
     trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
-    history = [(int(row["step"]), float(row["loss"])) for row in trainer.state.log_history if "loss" in row]
+    return list(trainer.state.log_history)
+
+
+def _record(folder: Path, request: Mapping[str, Any], history: list[dict[str, Any]]) -> Trained:
+    losses = [(int(row["step"]), float(row["loss"])) for row in history if "loss" in row]
     measured = [
         {name: value for name, value in row.items() if name.startswith("dev_") or name == "epoch"}
-        for row in trainer.state.log_history
+        for row in history
         if any(name.startswith("dev_") for name in row)
     ]
-    return Trained(folder, tuple(history), tuple(measured), request)
+    return Trained(folder, tuple(losses), tuple(measured), request)
 
 
 def load_record(folder: Path) -> Trained:
