@@ -98,6 +98,7 @@ def test_a_page_can_be_used_by_everyone(page: Page, state: str, complaints: list
         complaints.clear()  # the browser notes the refusal
     elif items:
         expect(page.locator("#result")).to_be_visible()
+        expect(page.locator("#status.busy")).to_have_count(0)
         page.evaluate("for (const each of document.querySelectorAll('#result details')) each.open = true")
     check(page)
 

@@ -30,7 +30,7 @@ MOST_CELLS, MOST_CELLS_OF_A_PAGE = 1_600, 40_000  # of a matrix that is drawn in
 
 STYLE = """
 .whyalike{font:15px/1.5 system-ui,sans-serif;color:#1b1b1b;background:#fff;padding:1rem;max-width:72rem}
-.whyalike h1{font-size:1.15rem;font-weight:400;margin:0 0 .2rem}.whyalike h1 b{font-weight:700}
+.whyalike h1{overflow-wrap:anywhere;font-size:1.15rem;font-weight:400;margin:0 0 .2rem}.whyalike h1 b{font-weight:700}
 .whyalike h2{font-size:1rem;margin:1.2rem 0 .3rem}
 .whyalike .caption,.whyalike .soft{color:#5c5c5c}.whyalike .caption{margin:0 0 1rem}
 .whyalike .legend{display:flex;flex-wrap:wrap;gap:.3rem 1rem;align-items:baseline;font-size:.9rem;margin:.6rem 0}

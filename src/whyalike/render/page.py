@@ -153,7 +153,7 @@ def table(rows: Sequence[Row], *, best: str | None = None, name: str | None = No
 def scrolling(content: str, label: str, count: int) -> str:
     """A table that scrolls by itself where it is wider than the page, or long; the keyboard can reach it."""
     tall = " tall" if count > MOST_WHOLE else ""
-    region = f'tabindex="0" role="region" aria-label="Table: {escape(label)}"'
+    region = f'tabindex="0" role="group" aria-label="Table: {escape(label)}"'
     return f'<div class="scroll{tall}" {region}><table>{content}</table></div>'
 
 
