@@ -269,8 +269,7 @@ def compare(
 ) -> Comparison:
     """One pair explained by every method given, on every encoder, at every layer.
 
-    Words are found in the texts in the same way for every model, so models with different tokenizers can be compared. The
-    seconds of the first explanation at a layer include what is computed once per model.
+    Words are the same for every model, so models with different tokenizers can be compared.
 
     Args:
         left: The first text.
@@ -286,9 +285,7 @@ def compare(
         >>> compare("A man plays guitar.", "Someone makes music.", methods=["bilrp", "bti"])    # doctest: +SKIP
     """
     if unit not in ("word", "sentence"):
-        raise BadInput(
-            f"Explanations are compared in words or sentences: tokens differ from model to model. Got unit={unit!r}."
-        )
+        raise BadInput(f"Explanations are compared in words or sentences, not in tokens; got unit={unit!r}.")
     for name, given in (("methods", methods), ("layers", layers), ("encoders", encoders)):
         if given is not None and (isinstance(given, str) or not isinstance(given, Sequence) or not given):
             raise BadInput(f"{name} should be a list with at least one entry; got {given!r}.")

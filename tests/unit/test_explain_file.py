@@ -127,4 +127,4 @@ def test_errors_name_the_options_of_the_command_line() -> None:
     )
     assert said == "Expected cosine or dot; use load_encoder(similarity='cosine') or 'dot' in Python to explain that."
     said = in_command_line_words("custom code (x.Y), which runs only if you pass trust_remote_code.")
-    assert said == "custom code (x.Y), which no command runs; load_encoder(trust_remote_code=True) does."
+    assert said == "custom code (x.Y), which no command runs; load_encoder does, in Python, with trust_remote_code."

@@ -14,7 +14,7 @@ OPTIONS = (  # what the API's messages say, and the option it is
     (r"\bcolumns=\('question', 'answer'\)", "--column left=question"),
     (
         r"which runs only if you pass trust_remote_code\b",
-        "which no command runs; load_encoder(trust_remote_code=True) does",
+        "which no command runs; load_encoder does, in Python, with trust_remote_code",
     ),
     (r"\bpass similarity='cosine' or similarity='dot'", "use load_encoder(similarity='cosine') or 'dot' in Python"),
     (r"\bcolumns=\{'(\w+)': '([^']+)'\}", r"--column \1=\2"),

@@ -16,7 +16,7 @@ import csv
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from whyalike.results.evaluation import Evaluation
 from whyalike.results.explanation import Explanation
 from whyalike.results.matching import Matching
 from whyalike.results.one_sided import OneSided
-from whyalike.results.records import MODEL_KINDS, SIMILARITIES, Measured, MethodRecord, ModelRecord, ScoreRange
+from whyalike.results.read_records import read_measured, read_measured_sides, read_method, read_model
 from whyalike.results.result import Result
 from whyalike.results.sides import Side
 from whyalike.results.terms import SharedTerms
@@ -248,7 +248,7 @@ def _load_contributions(path: Path) -> Contributions | list[Contributions]:
 
 
 def _contributions(given: Fields, number: int, tensors: Mapping[str, Any]) -> Contributions:
-    side, model = Side.from_dict(given.fields("side")), _model(given.fields("model"))
+    side, model = Side.from_dict(given.fields("side")), read_model(given.fields("model"))
     terms = given.texts("terms") if "terms" in given.value else ()
     more = int(model.kind == "multi-vector")  # an axis of output vectors
     arrays = {}
@@ -266,7 +266,7 @@ def _contributions(given: Fields, number: int, tensors: Mapping[str, Any]) -> Co
         raise ValueError(
             f"the arrays of text {number} do not fit its {len(side)} {side.unit}s and dimension {model.dim}"
         )
-    measured, method = _measured_side(given.fields("measured")), _method(given.fields("method"))
+    measured, method = read_measured(given.fields("measured")), read_method(given.fields("method"))
     return Contributions(side=side, method=method, model=model, measured=measured, terms=terms, **arrays)
 
 
@@ -284,9 +284,9 @@ def _explanation(given: Fields, source: str) -> Explanation:
         right_terms=given.numbers("right_terms", len(right)),
         constant=given.number("constant"),
         score=given.number("score"),
-        method=_method(given.fields("method")),
-        model=_model(given.fields("model")),
-        measured=_measured(given.fields("measured")),
+        method=read_method(given.fields("method")),
+        model=read_model(given.fields("model")),
+        measured=read_measured_sides(given.fields("measured")),
         matching=matching,
         shared_terms=SharedTerms.from_dict(given.fields("shared_terms"), len(left), len(right))
         if "shared_terms" in given.value
@@ -310,9 +310,9 @@ def _one_sided(given: Fields, source: str) -> OneSided:
         background=given.number("background"),
         score=given.number("score"),
         other=Side.from_dict(given.fields("other")),
-        method=_method(given.fields("method")),
-        model=_model(given.fields("model")),
-        measured=_measured_side(given.fields("measured")),
+        method=read_method(given.fields("method")),
+        model=read_model(given.fields("model")),
+        measured=read_measured(given.fields("measured")),
     )
     _check_residual(found.residual, given, found.score, source)
     return found
@@ -351,53 +351,3 @@ def _evaluation(given: Fields, source: str) -> Evaluation:
         higher_is_better=None if given["higher_is_better"] is None else given.flag("higher_is_better"),
         notes=given.texts("notes"),
     )
-
-
-def _method(given: Fields) -> MethodRecord:
-    parameters = given.fields("parameters")
-    if not isinstance(parameters["layer"], int | str | None):  # "embeddings" is the layer of some
-        raise ValueError(f"'layer' of the method should be a number or a name; got {parameters['layer']!r:.40}")
-    return MethodRecord(
-        name=given.text("name"),
-        parameters=parameters.plain(),
-        adds_up=given.flag("adds_up"),
-        cells=given.choice("cells", ("sums", "means", "same words")) if "cells" in given.value else "sums",
-    )
-
-
-def _model(given: Fields) -> ModelRecord:
-    return ModelRecord(
-        name=given.text("name"),
-        similarity=given.choice("similarity", SIMILARITIES),
-        pooling=given.text("pooling"),
-        layers=given.whole("layers"),
-        dim=given.whole("dim"),
-        max_tokens=None if given["max_tokens"] is None else given.whole("max_tokens"),
-        fingerprint=given.text("fingerprint"),
-        pooling_assumed=given.flag("pooling_assumed") if "pooling_assumed" in given.value else False,
-        kind=given.choice("kind", MODEL_KINDS) if "kind" in given.value else "dense",
-        score_range=None if given.value.get("score_range") is None else _score_range(given.fields("score_range")),
-    )
-
-
-def _score_range(given: Fields) -> ScoreRange:
-    return ScoreRange(*(given.number(each.name) for each in fields(ScoreRange)))
-
-
-def _measured(given: Fields) -> dict[str, Measured]:
-    """Nothing, or what was measured on each side."""
-    if given.value and given.value.keys() != {"left", "right"}:
-        raise ValueError(f"'measured' should have left and right, or nothing; got {list(given.value)!r:.60}")
-    return {name: _measured_side(given.fields(name)) for name in given.value}
-
-
-def _measured_side(given: Fields) -> Measured:
-    readers: dict[str, Callable[[str], Any]] = {
-        "int | None": given.whole,
-        "float | None": given.number,
-        "str | None": given.text,
-    }
-    types = {each.name: str(each.type) for each in fields(Measured)}
-    if strange := given.value.keys() - types.keys():
-        raise ValueError(f"{given.name} has unknown entries: {sorted(strange)!r:.60}")
-    return Measured(**{name: readers[types[name]](name) for name in given.value})
