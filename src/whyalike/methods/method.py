@@ -24,8 +24,8 @@ from whyalike.results.one_sided import OneSided
 from whyalike.results.records import Cells, MethodRecord, ModelKind
 from whyalike.results.sides import Unit
 
-_WHY_NOT = {
-    "function": ": only its embeddings are known. Use method='shapley' or method='leave_one_out'",  # what to use instead, by the kind of model
+_WHY_NOT = {  # what to use instead, by the kind of model
+    "function": ": only its embeddings are known. Use method='shapley' or method='leave_one_out'",
     "multi-vector": ", which gives a vector per token and no single embedding. Use bilrp, or maxsim_map",
     "sparse": ", whose embedding is weights of vocabulary terms. Use bilrp",
 }
