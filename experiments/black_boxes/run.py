@@ -4,6 +4,7 @@
     python -m experiments.black_boxes.run human --rows ROWS
     python -m experiments.black_boxes.run ground_truth --rows ROWS --model MODELS/nouns
     python -m experiments.black_boxes.run cost
+    python -m experiments.black_boxes.run errors
 
 ROWS is a folder for every pair's rows: the same command goes on there. Results go to `experiments/black_boxes/results/`. With
 `--model` another model than the embedded one is measured.
@@ -24,10 +25,12 @@ from whyalike.data.tables import read_scored_pairs
 from whyalike.data.truth import read_truth
 from whyalike.evaluate.measure import Case
 from whyalike.evaluate.run import cases_of, evaluate, read_cases, spread_evenly
+from whyalike.methods.coalitions import all_coalitions, exact_values, sample_coalitions, solve_sample
+from whyalike.methods.removal import Game, embed_games
 
 RESULTS = Path(__file__).parent / "results"
 METHODS = ("bilrp", "token_outputs", "leave_one_out", "shapley", "random")
-BY_EMBEDDINGS = ("leave_one_out", "shapley,samples=64", "shapley", "shapley,samples=512")
+BY_EMBEDDINGS = ("leave_one_out", "shapley,samples=64", "shapley")
 DATA = {"perturbation": "stsb-en-test", "human": "multimwa-mtref-dev"}
 
 
@@ -67,9 +70,34 @@ def cost(encoder: whyalike.Encoder, name: str, pairs: int) -> None:
     path.write_text(json.dumps({"model": name, "rows": rows}, indent=1) + "\n", encoding="utf-8")
 
 
+def errors(encoder: whyalike.Encoder, name: str, words: int = 10) -> None:
+    """The error that samples of some sizes state, beside the true one, for six texts of so many words and eight seeds."""
+    rows = read_scored_pairs("stsb-en-test")[0]
+    texts = [left for left, _ in rows if len(whyalike.split_words(left)) == words][:6]
+    games = [Game.of(reading, "word") for reading in encoder.read(texts)]
+    every = all_coalitions(words)
+    embed_games(encoder, dict.fromkeys(games, every), "text")
+    found = []
+    for count in (64, 128, 256):
+        pairs = []
+        for game in games:
+            values = game.values(every)
+            exact, none, everyone = exact_values(values), values[0], values[-1]
+            for seed in range(8):
+                sample = sample_coalitions(words, count - 2, count - 2, np.random.default_rng(seed))
+                near, stated = solve_sample(sample, game.values(sample.rows), none, everyone)
+                pairs.append((float(np.linalg.norm(near - exact) / np.linalg.norm(exact)), stated))
+        true, stated = np.sqrt(np.mean(np.square(pairs), axis=0)).tolist()
+        found.append({"words": words, "embeddings": count, "true_error": true, "stated_error": stated})
+        print(found[-1])
+    path = RESULTS / f"errors-stsb-en-test-{name}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"model": name, "rows": found}, indent=1) + "\n", encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("measure", choices=["perturbation", "human", "ground_truth", "cost"])
+    parser.add_argument("measure", choices=["perturbation", "human", "ground_truth", "cost", "errors"])
     parser.add_argument("--rows", type=Path)
     parser.add_argument("--model")
     parser.add_argument("--pairs", type=int, default=150)
@@ -79,6 +107,9 @@ def main() -> None:
     name = Path(given.model).name if given.model else "MiniLM"
     if given.measure == "cost":
         cost(encoder, name, given.pairs)
+        return
+    if given.measure == "errors":
+        errors(encoder, name)
         return
     methods = list(given.method or METHODS)
     if given.measure == "human" and given.method is None:

@@ -25,9 +25,9 @@ from whyalike.results.records import Cells, MethodRecord, ModelKind
 from whyalike.results.sides import Unit
 
 _WHY_NOT = {  # what to use instead, by the kind of model
-    "function": ": only its embeddings are known. Use method='shapley' or method='leave_one_out'",
     "multi-vector": ", which gives a vector per token and no single embedding. Use bilrp, or maxsim_map",
     "sparse": ", whose embedding is weights of vocabulary terms. Use bilrp",
+    "function": ", which gives embeddings alone: no tokens, layers or hidden states. Use shapley or leave_one_out",
 }
 TextPairs = Iterable[tuple[str, str]]
 
@@ -64,7 +64,7 @@ class Method(ABC):
         """Raises, before any work is done, if the method makes no sense for this kind of model."""
         if encoder.record.kind not in self.kinds:
             raise BadInput(
-                f"{self.name} explains {' and '.join(sorted(self.kinds))} models; {encoder.record.name!r} is a "
+                f"{self.name} explains {', '.join(sorted(self.kinds))} models; {encoder.record.name!r} is a "
                 f"{encoder.record.kind} model{_WHY_NOT.get(encoder.record.kind, '')}."
             )
 

@@ -181,7 +181,8 @@ def embed_games(encoder: Encoder, wanted: Mapping[Game, Coalitions], empty: Empt
                 game.known[row.tobytes()] = np.zeros(encoder.record.dim, dtype=np.float32)
             else:
                 places.setdefault(prompt, {}).setdefault(text, []).append((game, row.tobytes()))
-    for prompt, texts in places.items():
+    for prompt, unsorted in places.items():
+        texts = dict(sorted(unsorted.items()))  # last digits depend on what is embedded together, and in which order
         vectors = as_compared(encoder.record, np.asarray(encoder.embed_with_prompt(list(texts), prompt)))
         for vector, takers in zip(vectors, texts.values(), strict=True):
             for game, row in takers:
