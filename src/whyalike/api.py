@@ -18,7 +18,7 @@ from whyalike.encoders.load import as_encoder
 from whyalike.encoders.score_range import score_range_of
 from whyalike.errors import BadInput, WhyalikeError, unknown
 from whyalike.methods.cache import ContributionCache
-from whyalike.methods.method import Method, Options
+from whyalike.methods.method import Method, Options, PairMethod
 from whyalike.methods.spec import MethodSpec, parse_method
 from whyalike.methods.tangents import GIBIBYTE
 from whyalike.results.comparison import Comparison, Entry
@@ -258,6 +258,7 @@ def compare(
     unit: Unit = "word",
     prompts: Prompts = (None, None),
     truncate: bool = False,
+    aligned: bool = False,
     budget: int = GIBIBYTE,
 ) -> Comparison:
     """One pair explained by every method given, on every encoder, at every layer.
@@ -272,6 +273,7 @@ def compare(
         encoders: Encoders as in `explain`. None: the embedded one.
         layers: Layers; None is the method's default.
         unit: ``"word"`` or ``"sentence"``: tokens differ from model to model.
+        aligned: As in `explain`, for the methods that do not match words by themselves.
         prompts, truncate, budget: As in `explain`.
 
     Example:
@@ -285,8 +287,11 @@ def compare(
         if given is not None and (isinstance(given, str) or not isinstance(given, Sequence) or not given):
             raise BadInput(f"{name} should be a list with at least one entry; got {given!r}.")
     chosen = [as_encoder(each) for each in encoders or [None]]
+    matching = [method for method in methods if isinstance(parse_method(method).method, PairMethod)]
+    if len(matching) == len(methods) and aligned:
+        raise BadInput("These methods match words by themselves, so there is nothing to align. Leave out aligned=True.")
     requests = [  # checked before any work is done
-        _request(encoder, method, layer, unit, prompts, truncate, False, budget)
+        _request(encoder, method, layer, unit, prompts, truncate, aligned and method not in matching, budget)
         for encoder, method, layer in product(chosen, methods, layers)
     ]
     pair = NumberedPair(1, check_text(left, "The left text"), check_text(right, "The right text"))
@@ -386,6 +391,6 @@ def _names(requests: Sequence[_Request]) -> list[str]:
         model = request.encoder.record.name
         if called.count(model) > 1:  # two models of one name
             model = f"{model} {request.encoder.record.fingerprint[:6]}"
-        view = [] if request.spec.view is None else [request.spec.view]
+        view = ["aligned"] if request.options.aligned else [request.spec.view] if request.spec.view else []
         names.append(" · ".join([record.name, *differing, *view, *([model] if len(models) > 1 else [])]))
     return [name if names.count(name) == 1 else f"{name} ({number + 1})" for number, name in enumerate(names)]
