@@ -2,7 +2,6 @@ from . import analysis as analysis
 from . import errors as errors
 from . import evaluate as evaluate
 from . import render as render
-from .api import Skipped as Skipped
 from .api import compare as compare
 from .api import contrast as contrast
 from .api import contributions as contributions
@@ -42,5 +41,6 @@ from .results.matching import Matching as Matching
 from .results.one_sided import OneSided as OneSided
 from .results.pairing import explain_parts as explain_parts
 from .results.sides import Side as Side
+from .results.skipped import Skipped as Skipped
 
 __version__: str

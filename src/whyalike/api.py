@@ -19,7 +19,7 @@ from whyalike.encoders.score_range import score_range_of
 from whyalike.errors import BadInput, WhyalikeError, unknown
 from whyalike.methods import DEFAULT_METHOD
 from whyalike.methods.cache import ContributionCache
-from whyalike.methods.method import Method, Options
+from whyalike.methods.method import Method, Options, PairMethod
 from whyalike.methods.spec import MethodSpec, parse_method
 from whyalike.methods.tangents import GIBIBYTE
 from whyalike.results.comparison import Comparison, Entry
@@ -29,6 +29,7 @@ from whyalike.results.explanation import Explanation
 from whyalike.results.one_sided import OneSided
 from whyalike.results.records import ModelKind, ScoreRange
 from whyalike.results.sides import UNITS, Unit
+from whyalike.results.skipped import Skipped
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -41,16 +42,6 @@ DEFAULT_METHODS: dict[ModelKind, tuple[str, ...]] = {  # that `compare` compares
     "sparse": ("bilrp", "shapley"),
     "function": ("shapley", "leave_one_out"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A pair that was not explained, and why. Yielded by `explain_pairs` with ``on_error="skip"``."""
-
-    number: int  # of the pair, from 1
-    left: Any
-    right: Any
-    reason: str
 
 
 def explain(
@@ -265,6 +256,7 @@ def compare(
     unit: Unit = "word",
     prompts: Prompts = (None, None),
     truncate: bool = False,
+    aligned: bool = False,
     budget: int = GIBIBYTE,
 ) -> Comparison:
     """One pair explained by every method given, on every encoder, at every layer.
@@ -279,6 +271,7 @@ def compare(
         encoders: Encoders as in `explain`. None: the embedded one.
         layers: Layers; None is the method's default.
         unit: ``"word"`` or ``"sentence"``: tokens differ from model to model.
+        aligned: As in `explain`, for the methods that do not match words by themselves.
         prompts, truncate, budget: As in `explain`.
 
     Example:
@@ -290,8 +283,10 @@ def compare(
         if given is not None and (isinstance(given, str) or not isinstance(given, Sequence) or not given):
             raise BadInput(f"{name} should be a list with at least one entry; got {given!r}.")
     chosen = [as_encoder(each) for each in encoders or [None]]
+    if aligned and methods and all(map(_matches, methods)):
+        raise BadInput("These methods match words by themselves, so there is nothing to align. Leave out aligned=True.")
     requests = [  # checked before any work is done
-        _request(encoder, method, layer, unit, prompts, truncate, False, budget)
+        _request(encoder, method, layer, unit, prompts, truncate, aligned and not _matches(method), budget)
         for encoder in chosen
         for method, layer in product(methods or DEFAULT_METHODS[encoder.record.kind], layers)
     ]
@@ -302,6 +297,11 @@ def compare(
         e = next(request.explain([pair]))
         entries.append(Entry(name, e, time.perf_counter() - start))
     return Comparison(tuple(entries))
+
+
+def _matches(method: AnyMethod) -> bool:
+    """Whether a method matches words by itself, so that there is nothing to align."""
+    return isinstance(parse_method(method).method, PairMethod)
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,6 +395,6 @@ def _names(requests: Sequence[_Request]) -> list[str]:
         model = request.encoder.record.name
         if called.count(model) > 1:  # two models of one name
             model = f"{model} {request.encoder.record.fingerprint[:6]}"
-        view = [] if request.spec.view is None else [request.spec.view]
+        view = ["aligned"] if request.options.aligned else [request.spec.view] if request.spec.view else []
         names.append(" · ".join([record.name, *differing, *view, *([model] if len(models) > 1 else [])]))
     return [name if names.count(name) == 1 else f"{name} ({number + 1})" for number, name in enumerate(names)]

@@ -227,9 +227,16 @@ def test_methods_are_compared_side_by_side(page: Page) -> None:
     page.get_by_role("button", name="Compare").click()
     expect(page.locator(".card")).to_have_count(3)
     expect(page.locator(".card").nth(2)).to_contain_text("does not add up")
-    expect(page.locator("#agreement td.cell").first).to_have_text("1.00")
-    for name in ("bilrp", "token_outputs", "bti"):
-        page.get_by_label(name, exact=True).uncheck()
+    expect(page.locator("#tables td.cell").first).to_have_text("1.00")
+    expect(page.locator("#sentence")).to_contain_text("guitar ↔ music")
+    expect(page.locator("#differences .legend").first).to_contain_text("more for bilrp")
+    for name in ("bti", "token_outputs"):
+        page.locator(f"[name=methods][value={name}]").uncheck()
+    page.locator("[name=layers]").fill("0, 3")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator(".card")).to_have_count(2)
+    expect(page.locator(".card").nth(1)).to_contain_text("layer 3")
+    page.locator("[name=methods][value=bilrp]").uncheck()
     page.get_by_role("button", name="Compare").click()
     expect(page.locator("#status")).to_have_text("Choose at least one method and one model.")
 

@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from tqdm import tqdm
 
-from whyalike.api import Skipped, explain_pairs
+from whyalike.api import explain_pairs
 from whyalike.data.pairs import NumberedPair
 from whyalike.data.tables import evenly, read_table
 from whyalike.encoders.encoder import Encoder
@@ -21,6 +21,7 @@ from whyalike.language.segmenter import segmentation
 from whyalike.methods.spec import MethodSpec, parse_method
 from whyalike.results.explanation import Explanation
 from whyalike.results.files import write_table
+from whyalike.results.skipped import Skipped
 from whyalike.storage.run_folder import RunFolder, compute_rows, digest
 from whyalike.storage.writing import write_text
 

@@ -180,7 +180,12 @@ def _api(app: FastAPI, worker: Worker, settings: ServerSettings) -> None:
         def work() -> dict[str, Any]:
             names: Sequence[str | None] = asked.models or [None]
             encoders = [worker.encoder(name) for name in names]
-            options = {"layers": asked.layers, "unit": asked.unit, "truncate": asked.truncate}
+            options = {
+                "layers": asked.layers,
+                "unit": asked.unit,
+                "truncate": asked.truncate,
+                "aligned": asked.aligned,
+            }
             found = compare(asked.left, asked.right, methods=asked.methods, encoders=encoders, **options)  # type: ignore[arg-type]
             return {**found.to_dict(), "html": comparison_picture.pieces(found)}
 

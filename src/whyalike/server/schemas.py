@@ -60,6 +60,7 @@ class CompareRequest(Request):
     models: Annotated[list[str] | None, Field(min_length=1, max_length=4)] = None
     layers: Annotated[list[int | None], Field(min_length=1, max_length=6)] = [None]
     unit: Literal["word", "sentence"] = "word"
+    aligned: Annotated[bool, Field(description="Give each word's total to its likeliest partners.")] = False
 
 
 class ContrastRequest(OneMethod):

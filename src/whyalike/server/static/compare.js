@@ -8,14 +8,17 @@ async function run(signal) {
   const data = new FormData(form);
   const methods = data.getAll("methods"), models = data.getAll("models");
   if (!methods.length || !models.length) throw new Error("Choose at least one method and one model.");
-  const body = { left: form.left.value, right: form.right.value, methods, models, unit: form.unit.value, truncate: data.has("truncate") };
+  const layers = form.layers.value.split(/[ ,]+/).filter(Boolean).map(Number);
+  const body = {
+    left: form.left.value, right: form.right.value, methods, models, layers: layers.length ? layers : [null],
+    unit: form.unit.value, aligned: data.has("aligned"), truncate: data.has("truncate"),
+  };
   say(await loadingText(models, signal), "busy");
   const answer = await (await ask("/api/compare", body, signal)).json();
   if (signal.aborted) return "";
   shown = answer;
   $("#result").hidden = false;
-  put($("#cards"), answer.html.cards);
-  put($("#agreement"), answer.html.agreement);
+  for (const name of ["sentence", "differences", "cards", "tables"]) put($(`#${name}`), answer.html[name]);
   return `${answer.entries.length} explanations compared.`;
 }
 
