@@ -211,3 +211,14 @@ def test_captum_gives_the_same_one_sided_integrated_gradients() -> None:
     np.testing.assert_allclose(e.matrix.sum(1) + e.left_terms, theirs.detach().numpy(), atol=1e-10)
     ours = whyalike.explain_against(LEFT, RIGHT, encoder=encoder, method=method)
     np.testing.assert_allclose(ours.values, theirs.detach().numpy(), atol=1e-10)
+
+
+def test_embedding_leaves_every_module_in_its_mode() -> None:
+    encoder = tiny_encoder("bert")
+    model = encoder.transformer.model
+    model.train()
+    model[0].auto_model.eval()
+    before = [module.training for module in model.modules()]
+    encoder.embed(["a man", "the dog"])
+    assert [module.training for module in model.modules()] == before
+    assert len(set(before)) == 2

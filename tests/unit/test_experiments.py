@@ -84,7 +84,7 @@ def test_totals_give_the_order_of_the_matrix() -> None:
 
 
 def test_a_result_does_not_say_where_a_model_lies(tmp_path: Path) -> None:
-    encoder = whyalike.Encoder(tiny_encoder("bert").model, "/home/someone/models/tiny")
+    encoder = whyalike.load_encoder(tiny_encoder("bert").model, name="/home/someone/models/tiny")
     found = evaluate("balance", cases_of(PAIRS[:1]), encoder=encoder, subjects=["random"], progress=False)
     tell(found, tmp_path / "result.json")
     written = json.loads((tmp_path / "result.json").read_text())

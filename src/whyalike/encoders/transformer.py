@@ -106,11 +106,13 @@ class TransformerEncoder(Encoder):
 
     def embed_with_prompt(self, texts: Sequence[str], prompt: str, role: Role | None = None) -> Embeddings:
         """What the model itself gives: its ``encode``."""
-        training = self.model.training
-        with self.reader.lock:
-            found = self.output.encode(texts, prompt, role)
-        self.model.train(training)  # encode leaves a model in evaluation mode
-        return found
+        modes = [(module, module.training) for module in self.model.modules()]
+        try:
+            with self.reader.lock:
+                return self.output.encode(texts, prompt, role)
+        finally:  # encode leaves a model in evaluation mode
+            for module, training in modes:
+                module.training = training
 
     def limit(self, role: Role | None = None) -> int | None:
         """How many tokens the model reads now of a text in a role; None where it states no limit."""
