@@ -17,12 +17,13 @@ from cachetools import LRUCache
 from huggingface_hub import model_info, try_to_load_from_cache
 from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.base.modules import InputModule
-from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+from sentence_transformers.base.modules import InputModule, Module
+from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
 from torch import nn
 from transformers import PreTrainedModel
 
 from whyalike.encoders.available import DEFAULT_HUB_NAME, DEFAULT_NAME, embedded_folder, models_folder
+from whyalike.encoders.custom_code import no_custom_code
 from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.modules import MODULES
 from whyalike.errors import BadInput, UnknownModel, WhyalikeError, unknown
@@ -154,19 +155,24 @@ def _open(
 ) -> SentenceTransformer:
     """A saved model; with ``pooling`` its transformer alone, that pooling on top. Its own code runs only where trusted.
 
-    Config, tokenizer and model are loaded by three calls of transformers. Each is told whether code may run: one that is not
-    told asks the question on standard input.
+    Config, tokenizer and model are loaded by three calls of transformers. Each is told whether code may run; what they leave
+    open, `no_custom_code` closes.
     """
     consent = {"trust_remote_code": trust_remote_code}
-    if pooling is None:
-        # Our own modules are passed as classes: sentence-transformers imports none but its own unless the code is trusted.
-        made = SentenceTransformer._load_with_module_classes(folder, MODULES, device=_text(device), **consent)
-    else:
-        first = Transformer(folder, model_kwargs={**consent}, config_kwargs={**consent}, processor_kwargs={**consent})
-        modules = [first, Pooling(first.get_embedding_dimension(), pooling)]
-        made = SentenceTransformer(modules=modules, device=_text(device))
+    with no_custom_code(allowed=trust_remote_code):
+        if pooling is None:
+            # Our own modules are passed as classes: sentence-transformers imports none but its own unless the code is trusted.
+            made = SentenceTransformer._load_with_module_classes(folder, MODULES, device=_text(device), **consent)
+        else:
+            first = Transformer(
+                folder, model_kwargs={**consent}, config_kwargs={**consent}, processor_kwargs={**consent}
+            )
+            modules = [first, Pooling(first.get_embedding_dimension(), pooling)]
+            made = SentenceTransformer(modules=modules, device=_text(device))
     if not trust_remote_code:
         _check_tokenizer(made)
+        if pooling is None and _states_its_modules(folder):
+            _check_activations(folder)
     return made
 
 
@@ -179,6 +185,17 @@ def _check_tokenizer(model: SentenceTransformer) -> None:
             raise ValueError(
                 f"its tokenizer is made by custom code ({reference}), which runs only if you pass trust_remote_code."
             )
+
+
+def _check_activations(folder: str) -> None:
+    """Refuses a model with an activation of its own: sentence-transformers takes Tanh in its place, and logs that it did."""
+    for entry in Module.load_config(folder, config_filename="modules.json"):
+        if entry["type"].endswith(".Dense"):
+            wanted = Dense.load_config(folder, subfolder=entry["path"]).get("activation_function", "torch.")
+            if not wanted.startswith("torch."):
+                raise ValueError(
+                    f"its activation is made by custom code ({wanted}), which runs only if you pass trust_remote_code."
+                )
 
 
 def default_folder() -> str:
