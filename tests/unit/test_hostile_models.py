@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from sentence_transformers.sentence_transformer.modules import Dense
 from sentence_transformers.util import misc
 from transformers import PreTrainedModel, dynamic_module_utils
@@ -24,7 +24,7 @@ from tests.families import LEFT, RIGHT, tiny_encoder, tiny_folder, tokenizer
 from whyalike.encoders import load
 from whyalike.encoders.custom_code import no_custom_code
 from whyalike.encoders.fingerprint import fingerprint_of
-from whyalike.errors import BadInput, UnknownModel
+from whyalike.errors import BadInput, UnknownModel, UnsupportedModel
 
 CODE = """
 from pathlib import Path
@@ -286,11 +286,76 @@ def test_a_damaged_model_is_refused_in_one_line(tmp_path: Path) -> None:
             whyalike.load_encoder(folder)
 
 
+UNKNOWN_TOKEN = {
+    "type": "TemplateProcessing",
+    "single": [{"SpecialToken": {"id": "x", "type_id": 0}}],
+    "pair": [],
+    "special_tokens": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "value", "reason"),
+    [
+        ("config.json", "num_attention_heads", 0, "integer modulo by zero"),
+        ("config.json", "use_cache", [], "Validation error for field 'use_cache': TypeError: Field 'use_cache' expected bool"),
+        ("config.json", "dtype", "relu", "list index out of range"),
+        ("tokenizer.json", "post_processor", UNKNOWN_TOKEN, "no entry found for key"),
+    ],
+)  # fmt: skip
+def test_a_model_with_a_wrong_value_is_refused_in_one_line(
+    name: str, field: str, value: Any, reason: str, tmp_path: Path
+) -> None:
+    folder = Path(tiny_folder(str(tmp_path)))
+    change(folder / name, **{field: value})
+    for options in ({}, {"pooling": "mean"}):
+        with pytest.raises(UnknownModel, match=f"could not be loaded: .*{reason}") as error:
+            whyalike.load_encoder(folder, **options)  # type: ignore[arg-type]
+        assert "\n" not in str(error.value)
+
+
+def test_empty_pickled_weights_are_refused(tmp_path: Path) -> None:
+    folder = Path(tiny_folder(str(tmp_path)))
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(b"")
+    with pytest.raises(UnknownModel, match="has pickled weights .pytorch_model.bin. that are damaged"):
+        whyalike.load_encoder(folder)
+
+
+def test_a_model_that_gives_no_embedding_is_refused(tmp_path: Path) -> None:
+    plain = tiny_folder(str(tmp_path))
+    without = Path(shutil.copytree(plain, tmp_path / "without"))
+    modules = json.loads((without / "modules.json").read_text())
+    (without / "modules.json").write_text(json.dumps(modules[:1]))
+    with pytest.raises(UnknownModel, match="could not be loaded: .*sentence_embedding"):
+        whyalike.load_encoder(without)
+    broken = Path(shutil.copytree(plain, tmp_path / "broken"))
+    weights = load_file(broken / "model.safetensors")
+    for value in (float("nan"), float("inf")):
+        weights["encoder.layer.2.output.dense.weight"][0, 0] = value
+        save_file(weights, broken / "model.safetensors", metadata={"format": "pt"})
+        for options in ({}, {"pooling": "mean"}):
+            with pytest.raises(UnknownModel, match="embedding of a short text is not finite numbers"):
+                whyalike.load_encoder(broken, **options)  # type: ignore[arg-type]
+
+
+def test_a_tokenizer_that_fails_is_named(tmp_path: Path) -> None:
+    folder = Path(tiny_folder(str(tmp_path)))
+    content = json.loads((folder / "tokenizer.json").read_text())
+    content["model"]["unk_token"] = "none"
+    (folder / "tokenizer.json").write_text(json.dumps(content))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "PreTrainedTokenizerFast"}))
+    with pytest.raises(
+        UnsupportedModel, match="The tokenizer of .* fails: .*Missing .* token from the vocabulary. It may be damaged"
+    ):
+        whyalike.load_encoder(folder)
+
+
 def test_an_empty_name_and_an_unknown_device_are_refused(tmp_path: Path) -> None:
     for name in ("", "  "):
         with pytest.raises(BadInput, match="The model's name is empty. Give a Hugging Face name or a path"):
             whyalike.load_encoder(name)
-    for device in ("warp", "cuda:99", "cpu:x"):
+    for device in ("warp", "cuda:99", "cpu:x", "privateuseone"):
         with pytest.raises(BadInput, match=f"The device '{device}' cannot be used: .* Expected cpu"):
             whyalike.load_encoder(device=device)
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from pickle import UnpicklingError  # to say that it was raised; nothing is unpickled here
 from typing import Any, Literal
 
+import numpy as np
 import torch
 import transformers
 from cachetools import LRUCache
 from huggingface_hub import model_info, try_to_load_from_cache
-from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import InputModule, Module
 from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
@@ -24,7 +24,7 @@ from transformers import PreTrainedModel
 
 from whyalike.encoders.available import DEFAULT_HUB_NAME, DEFAULT_NAME, embedded_folder, models_folder
 from whyalike.encoders.custom_code import no_custom_code
-from whyalike.encoders.encoder import Encoder
+from whyalike.encoders.encoder import PROBE, Encoder
 from whyalike.encoders.modules import MODULES
 from whyalike.errors import BadInput, UnknownModel, WhyalikeError, unknown
 
@@ -79,7 +79,9 @@ def load_encoder(
         _check_that_it_exists(folder)
         made = _open(folder, pooling, device, trust_remote_code)
         assumed = pooling is None and not _states_its_modules(folder)
-        return Encoder(made, name, similarity=similarity, pooling_assumed=assumed)
+        encoder = Encoder(made, name, similarity=similarity, pooling_assumed=assumed)
+        _check_that_it_embeds(encoder)
+        return encoder
 
 
 _LOADED: LRUCache[tuple[str, int], Encoder] = LRUCache(maxsize=2)
@@ -279,6 +281,15 @@ def _check_that_it_exists(model: str) -> None:
         raise FileNotFoundError(f"there is no folder {model!r}, nor can the hub be asked for it ({error}).") from error
 
 
+def _check_that_it_embeds(encoder: Encoder) -> None:
+    """Refuses a model that is whole as a set of files, and gives no embedding: without a pooling, with NaN in its weights."""
+    if not np.isfinite(encoder.embed([PROBE])).all():
+        raise UnknownModel(
+            f"The model {encoder.record.name!r} is damaged: its embedding of a short text is not finite numbers. "
+            "Look for NaN or infinity in its weights, or load another model."
+        )
+
+
 def _check_pooling(pooling: str | tuple[str, ...] | None) -> None:
     for mode in (pooling,) if isinstance(pooling, str) else pooling or ():
         if mode not in Pooling.POOLING_MODES:
@@ -291,7 +302,7 @@ def _check_device(device: str | torch.device | None) -> None:
         return
     try:
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
+    except Exception as error:
         raise BadInput(
             f"The device {str(device)!r} cannot be used: {_first_line(error)} Expected cpu, or one that torch finds here."
         ) from error
@@ -317,23 +328,17 @@ def _clear_errors(name: str) -> Iterator[None]:
     """Turns the many ways in which a model can fail to load into one error that says what to do."""
     try:
         yield
-    except UnpicklingError as error:
+    except WhyalikeError:
+        raise
+    except (UnpicklingError, EOFError) as error:
         raise UnknownModel(
-            f"The model {name!r} has pickled weights (pytorch_model.bin) that hold more than tensors. Pickled objects are "
-            "not loaded, since reading them can run code. Use a model with model.safetensors, or convert the weights "
-            "where you trust them: SentenceTransformer(...).save_pretrained(...) writes that file."
+            f"The model {name!r} has pickled weights (pytorch_model.bin) that are damaged or hold more than tensors. Pickled "
+            "objects are not loaded, since reading them can run code. Use a model with model.safetensors, or convert the "
+            "weights where you trust them: SentenceTransformer(...).save_pretrained(...) writes that file."
         ) from error
-    except (
-        OSError,
-        ValueError,
-        TypeError,
-        KeyError,
-        AttributeError,
-        ImportError,
-        RuntimeError,
-        SafetensorError,
-    ) as error:
-        if isinstance(error, WhyalikeError):
+    except BaseException as error:
+        # Whatever the libraries below raise for files that are not as they expect. A panic of tokenizers is no Exception.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise UnknownModel(
             f"The model {name!r} could not be loaded: {_first_line(error)} "
@@ -342,5 +347,8 @@ def _clear_errors(name: str) -> Iterator[None]:
         ) from error
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else f"{type(error).__name__}."
+def _first_line(error: BaseException) -> str:
+    """The first line of an error's text, with the next one where it announces it, as a sentence."""
+    lines = [line.strip() for line in str(error).strip().splitlines()] or [type(error).__name__]
+    found = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
+    return found if found.endswith((".", "!", "?")) else f"{found}."
