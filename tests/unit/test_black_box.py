@@ -48,9 +48,7 @@ def test_it_is_explained_by_shapley_where_no_method_is_named() -> None:
 @pytest.mark.parametrize("method", ["bilrp", "integrated_jacobians", "token_outputs", "bti", "gradients", "random"])
 def test_methods_that_look_inside_are_refused(method: str) -> None:
     encoder = whyalike.load_encoder(embed_words)
-    with pytest.raises(
-        BadInput, match="'embed_words' is a function.*embeddings.*Use .*shapley.* or .*leave_one_out"
-    ):
+    with pytest.raises(BadInput, match="'embed_words' is a function.*embeddings.*Use .*shapley.* or .*leave_one_out"):
         whyalike.explain(LEFT, RIGHT, encoder=encoder, method=method)
 
 

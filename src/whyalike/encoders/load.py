@@ -12,10 +12,8 @@ from pickle import UnpicklingError  # to say that it was raised; nothing is unpi
 from typing import Any
 
 import torch
-import transformers
 from cachetools import LRUCache
 from huggingface_hub import model_info, try_to_load_from_cache
-from safetensors import SafetensorError
 from sentence_transformers import MultiVectorEncoder, SentenceTransformer, SparseEncoder
 from sentence_transformers.base.modules import InputModule
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
@@ -25,7 +23,9 @@ from transformers import PreTrainedModel
 
 from whyalike.encoders.available import DEFAULT_HUB_NAME, DEFAULT_NAME, embedded_folder, kind_of, models_folder
 from whyalike.encoders.black_box import MAX_BATCH, BlackBox, EmbeddingFunction
+from whyalike.encoders.custom_code import no_custom_code
 from whyalike.encoders.encoder import Encoder
+from whyalike.encoders.model_checks import check_activations, check_that_it_embeds, check_tokenizer
 from whyalike.encoders.modules import MODULES
 from whyalike.encoders.outputs import Model
 from whyalike.encoders.transformer import TransformerEncoder
@@ -131,7 +131,9 @@ def load_encoder(
         _check_that_it_exists(folder)
         made = _open(folder, pooling, device, trust_remote_code)
         assumed = pooling is None and not _states_its_modules(folder)
-        return TransformerEncoder(made, called, similarity=similarity, pooling_assumed=assumed)
+        encoder = TransformerEncoder(made, called, similarity=similarity, pooling_assumed=assumed)
+        check_that_it_embeds(encoder)
+        return encoder
 
 
 _LOADED: LRUCache[tuple[str, int], Encoder] = LRUCache(maxsize=2)
@@ -211,20 +213,25 @@ def _open(
 ) -> Model:
     """A saved model; with ``pooling`` its transformer alone, that pooling on top. Its own code runs only where trusted.
 
-    Config, tokenizer and model are loaded by three calls of transformers. Each is told whether code may run: one that is not
-    told asks the question on standard input.
+    Config, tokenizer and model are loaded by three calls of transformers. Each is told whether code may run; what they leave
+    open, `no_custom_code` closes.
     """
     consent = {"trust_remote_code": trust_remote_code}
-    if pooling is None:
-        # Our own modules are passed as classes: sentence-transformers imports none but its own unless the code is trusted.
-        kind = _class_of(folder)
-        made: Model = kind._load_with_module_classes(folder, MODULES, device=_text(device), **consent)
-    else:
-        first = Transformer(folder, model_kwargs={**consent}, config_kwargs={**consent}, processor_kwargs={**consent})
-        modules = [first, Pooling(first.get_embedding_dimension(), pooling)]
-        made = SentenceTransformer(modules=modules, device=_text(device))
+    with no_custom_code(allowed=trust_remote_code):
+        if pooling is None:
+            # Our own modules are passed as classes: sentence-transformers imports none but its own unless the code is trusted.
+            kind = _class_of(folder)
+            made: Model = kind._load_with_module_classes(folder, MODULES, device=_text(device), **consent)
+        else:
+            first = Transformer(
+                folder, model_kwargs={**consent}, config_kwargs={**consent}, processor_kwargs={**consent}
+            )
+            modules = [first, Pooling(first.get_embedding_dimension(), pooling)]
+            made = SentenceTransformer(modules=modules, device=_text(device))
     if not trust_remote_code:
-        _check_tokenizer(made)
+        check_tokenizer(made)
+        if pooling is None and _states_its_modules(folder):
+            check_activations(folder)
     return made
 
 
@@ -237,17 +244,6 @@ def _class_of(model: str) -> type[Model]:
         folder = next((Path(path).parent for path in found if path is not None), folder)
     classes: dict[str, type[Model]] = {"multi-vector": MultiVectorEncoder, "sparse": SparseEncoder}
     return classes.get(kind_of(folder), SentenceTransformer)
-
-
-def _check_tokenizer(model: Model) -> None:
-    """Refuses a model whose tokenizer is a class of its own: transformers silently takes a standard one in its place."""
-    settings = getattr(getattr(model[0], "tokenizer", None), "init_kwargs", {})
-    wanted = (settings.get("auto_map") or {}).get("AutoTokenizer") or ()
-    for reference in filter(None, (wanted,) if isinstance(wanted, str) else wanted):
-        if not hasattr(transformers, reference.rsplit(".", 1)[-1]):
-            raise ValueError(
-                f"its tokenizer is made by custom code ({reference}), which runs only if you pass trust_remote_code."
-            )
 
 
 def default_folder() -> str:
@@ -343,7 +339,7 @@ def _check_device(device: str | torch.device | None) -> None:
         return
     try:
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
+    except Exception as error:
         raise BadInput(
             f"The device {str(device)!r} cannot be used: {_first_line(error)} Expected cpu, or one that torch finds here."
         ) from error
@@ -369,23 +365,17 @@ def _clear_errors(name: str) -> Iterator[None]:
     """Turns the many ways in which a model can fail to load into one error that says what to do."""
     try:
         yield
-    except UnpicklingError as error:
+    except WhyalikeError:
+        raise
+    except (UnpicklingError, EOFError) as error:
         raise UnknownModel(
-            f"The model {name!r} has pickled weights (pytorch_model.bin) that hold more than tensors. Pickled objects are "
-            "not loaded, since reading them can run code. Use a model with model.safetensors, or convert the weights "
-            "where you trust them: SentenceTransformer(...).save_pretrained(...) writes that file."
+            f"The model {name!r} has pickled weights (pytorch_model.bin) that are damaged or hold more than tensors. Pickled "
+            "objects are not loaded, since reading them can run code. Use a model with model.safetensors, or convert the "
+            "weights where you trust them: SentenceTransformer(...).save_pretrained(...) writes that file."
         ) from error
-    except (
-        OSError,
-        ValueError,
-        TypeError,
-        KeyError,
-        AttributeError,
-        ImportError,
-        RuntimeError,
-        SafetensorError,
-    ) as error:
-        if isinstance(error, WhyalikeError):
+    except BaseException as error:
+        # Whatever the libraries below raise for files that are not as they expect. A panic of tokenizers is no Exception.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise UnknownModel(
             f"The model {name!r} could not be loaded: {_first_line(error)} "
@@ -394,5 +384,8 @@ def _clear_errors(name: str) -> Iterator[None]:
         ) from error
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else f"{type(error).__name__}."
+def _first_line(error: BaseException) -> str:
+    """The first line of an error's text, with the next one where it announces it, as a sentence."""
+    lines = [line.strip() for line in str(error).strip().splitlines()] or [type(error).__name__]
+    found = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
+    return found if found.endswith((".", "!", "?")) else f"{found}."

@@ -54,18 +54,23 @@ class Reader:
         """One reading per text. Too long a text is an error, or, with ``truncate``, a reading that says so."""
         if not texts:
             return []
-        with self.lock:
-            whole = self.tokenizer(
-                [prompt + text for text in texts],
-                add_special_tokens=True,
-                padding=False,
-                truncation=False,
-                return_offsets_mapping=True,
-                return_special_tokens_mask=True,
-                return_attention_mask=False,
-                return_token_type_ids=False,
-                verbose=False,
-            )
+        try:
+            with self.lock:
+                whole = self.tokenizer(
+                    [prompt + text for text in texts],
+                    add_special_tokens=True,
+                    padding=False,
+                    truncation=False,
+                    return_offsets_mapping=True,
+                    return_special_tokens_mask=True,
+                    return_attention_mask=False,
+                    return_token_type_ids=False,
+                    verbose=False,
+                )
+        except Exception as error:  # of tokenizers, which raises nothing more special
+            raise UnsupportedModel(
+                f"The tokenizer of {self.model_name!r} fails: {str(error).rstrip('.')}. It may be damaged; use another model."
+            ) from error
         return [
             self._reading(text, prompt, role, whole["input_ids"][row], whole["offset_mapping"][row], special, truncate)
             for row, (text, special) in enumerate(zip(texts, whole["special_tokens_mask"], strict=True))
