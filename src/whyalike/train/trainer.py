@@ -154,7 +154,10 @@ def _trained(
         callbacks=[watcher],
     )
     trainer.remove_callback(PrinterCallback)
-    trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+    try:
+        trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+    finally:
+        watcher.close()
     history = [(int(row["step"]), float(row["loss"])) for row in trainer.state.log_history if "loss" in row]
     measured = [
         {name: value for name, value in row.items() if name.startswith("dev_") or name == "epoch"}
@@ -272,8 +275,9 @@ class _Watcher(TrainerCallback):
                 save_file(own, part)
         write_text(place / WHOLE, "")
 
-    def on_train_end(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        self.bar.close()
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.close()
 
 
 def _own(loss: nn.Module) -> dict[str, torch.Tensor]:
