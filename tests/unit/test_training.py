@@ -16,11 +16,11 @@ from typer.testing import CliRunner
 
 import whyalike
 from tests.families import tiny_folder
-from whyalike.cli import app
+from whyalike.cli import app, main
 from whyalike.data.truth import Truth, read_truth, write_truth
 from whyalike.encoders.load import open_model
 from whyalike.encoders.modules import QKVPooling, Shift
-from whyalike.errors import BadInput, DamagedFile, UnknownName
+from whyalike.errors import BadInput, CannotWrite, DamagedFile, UnknownName
 from whyalike.language.taggers import Tagged
 from whyalike.storage.writing import PART
 from whyalike.train import catalog, losses, nouns, similarity, student
@@ -360,6 +360,41 @@ def test_what_cannot_be_trained_is_refused(folder: str, tmp_path: Path) -> None:
     for wrong in (*wrongs, {"weight_decay": -1.0}, {"max_steps": "abc"}, {"batch_size": None}):
         with pytest.raises(BadInput):
             TrainingSettings(**wrong)
+
+
+@pytest.mark.parametrize("kind", ["similarity", "nouns", "catalog", "student"])
+def test_every_command_says_where_the_model_is_and_that_it_is_complete(kind: str, folder: str, tmp_path: Path) -> None:
+    pairs, items = tmp_path / "pairs.csv", tmp_path / "items.csv"
+    rows = zip(PAIRS, SCORES, strict=True)
+    pairs.write_text("left,right,score\n" + "".join(f"{left},{right},{score}\n" for (left, right), score in rows))
+    items.write_text("id,title,text\n" + "".join(f'{item.id},{item.title},"{item.text}"\n' for item in ITEMS))
+    data = ["--data", str(items if kind == "catalog" else pairs)]
+    if kind == "student":
+        data = ["--source", str(pairs), "--target", str(pairs), "--teacher", folder]
+    quick = ["--model", folder, "--set", "max_steps=2", "--set", "batch_size=8"]
+    command = ["train", kind, str(tmp_path / "out"), *data, *quick]
+    first, again = (CliRunner().invoke(app, [*command, *more]) for more in ([], ["--resume"]))
+    assert (first.exit_code, again.exit_code) == (0, 0)
+    assert f"the model is in {tmp_path / 'out'}" in first.stdout
+    assert f"The training is complete; the model is in {tmp_path / 'out'}" in again.stdout
+
+
+def test_an_error_stands_on_a_line_of_its_own_below_the_progress_bar(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(path: Path, text: str) -> None:
+        raise CannotWrite(f"{path} cannot be written")
+
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("left,right,score\n" + "".join(f"{left},{right},0.5\n" for left, right in PAIRS))
+    monkeypatch.setattr("whyalike.train.trainer.write_text", full)
+    command = ["train", "similarity", str(tmp_path / "out"), "--data", str(pairs), "--model", folder]
+    monkeypatch.setattr("sys.argv", ["whyalike", *command, "--set", "max_steps=4", "--set", "checkpoint_every=2"])
+    with pytest.raises(SystemExit):
+        main()
+    said = capsys.readouterr().err
+    assert "Training:" in said
+    assert [line for line in said.split("\n") if line.startswith("whyalike: ") and "cannot be written" in line], said
 
 
 def test_the_commands_train_from_files(folder: str, tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def similarity(
     if configuration is not Configuration.shelf:
         chosen = options.training_settings(TrainingSettings(), epochs, settings)
         name: Any = configuration.value
-        train_similarity(
+        trained = train_similarity(
             *read["data"],
             folder,
             model=model,
@@ -96,6 +96,7 @@ def similarity(
             settings=chosen,
             resume=resume,
         )
+        _print_training(trained)
         model = str(folder)
     if "test" in read:
         found = spearman(open_model(model), *read["test"])
@@ -138,7 +139,7 @@ def nouns(
     from whyalike.train.nouns import SETTINGS, fit_of, train_nouns
 
     chosen = options.training_settings(SETTINGS, epochs, settings)
-    train_nouns(
+    trained = train_nouns(
         pairs,
         folder,
         test=held_out,
@@ -148,6 +149,7 @@ def nouns(
         settings=chosen,
         resume=resume,
     )
+    _print_training(trained)
     made = open_model(folder)
     for name in ("train", "test") if held_out else ("train",):
         found = fit_of(made, read_truth(folder / f"truth-{name}.jsonl"))

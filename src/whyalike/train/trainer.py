@@ -157,7 +157,10 @@ def _run(
         callbacks=[watcher],
     )
     trainer.remove_callback(PrinterCallback)
-    trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+    try:
+        trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+    finally:
+        watcher.close()
     return list(trainer.state.log_history)
 
 
@@ -279,8 +282,9 @@ class _Watcher(TrainerCallback):
                 save_file(own, part)
         write_text(place / WHOLE, "")
 
-    def on_train_end(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        self.bar.close()
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.close()
 
 
 def _own(loss: nn.Module) -> dict[str, torch.Tensor]:
