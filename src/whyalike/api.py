@@ -17,7 +17,7 @@ from whyalike.encoders.encoder import Encoder
 from whyalike.encoders.load import as_encoder
 from whyalike.encoders.score_range import score_range_of
 from whyalike.errors import BadInput, WhyalikeError, unknown
-from whyalike.methods import DEFAULT_METHOD
+from whyalike.methods import DEFAULT_METHOD, DEFAULT_METHODS
 from whyalike.methods.cache import ContributionCache
 from whyalike.methods.method import Method, Options, PairMethod
 from whyalike.methods.spec import MethodSpec, parse_method
@@ -27,7 +27,7 @@ from whyalike.results.contrast import Contrast
 from whyalike.results.contributions import Contributions
 from whyalike.results.explanation import Explanation
 from whyalike.results.one_sided import OneSided
-from whyalike.results.records import ModelKind, ScoreRange
+from whyalike.results.records import ScoreRange
 from whyalike.results.sides import UNITS, Unit
 from whyalike.results.skipped import Skipped
 
@@ -36,12 +36,6 @@ if TYPE_CHECKING:
 
 AnyMethod = str | Method | MethodSpec
 Prompts = tuple[str | None, str | None]
-DEFAULT_METHODS: dict[ModelKind, tuple[str, ...]] = {  # that `compare` compares, by kind of model
-    "dense": ("bilrp", "integrated_jacobians", "token_outputs", "bti"),
-    "multi-vector": ("bilrp", "maxsim_map"),
-    "sparse": ("bilrp", "shapley"),
-    "function": ("shapley", "leave_one_out"),
-}
 
 
 def explain(
@@ -373,8 +367,7 @@ def _request(
         )
     spec.method.check_kind(loaded)
     spec.method.check(loaded)
-    own, other = (given or usual for given, usual in zip(prompts, loaded.pair_prompts, strict=True))
-    prompts = own, other
+    prompts = prompts[0] or loaded.pair_prompts[0], prompts[1] or loaded.pair_prompts[1]
     for prompt in prompts:
         loaded.prompt_text(prompt)  # refuses a name the model does not have
     options = Options(wanted, prompts, truncate, aligned or spec.aligned, budget, progress, total, cache)

@@ -63,7 +63,8 @@ def command(
 
     quiet_models()
     with loading("Loading"):
-        from whyalike.api import DEFAULT_METHODS, compare
+        from whyalike.api import compare
+        from whyalike.methods import DEFAULT_METHODS
         from whyalike.encoders.load import load_encoder
 
         methods = options.parse_methods(method or list(DEFAULT_METHODS["dense"]), settings, corpus, vectors)

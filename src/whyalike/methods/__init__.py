@@ -42,9 +42,17 @@ DEFAULT_METHOD: dict[ModelKind, str] = {
     "function": "shapley",
 }  # where the user names none, by kind of model
 
+DEFAULT_METHODS: dict[ModelKind, tuple[str, ...]] = {  # that `compare` compares, by kind of model
+    "dense": ("bilrp", "integrated_jacobians", "token_outputs", "bti"),
+    "multi-vector": ("bilrp", "maxsim_map"),
+    "sparse": ("bilrp", "shapley"),
+    "function": ("shapley", "leave_one_out"),
+}
+
 __all__ = [
     "BTI",
     "DEFAULT_METHOD",
+    "DEFAULT_METHODS",
     "METHODS",
     "BiLRP",
     "ContextualCosine",
