@@ -51,7 +51,7 @@ class Shot(NamedTuple):
     """A page with a state, as wide as a screen, in light or dark."""
 
     path: str
-    state: dict[str, str]
+    state: dict[str, str | list[str]]
     width: int = 1100
     scheme: str = "light"
 
@@ -69,7 +69,7 @@ SHOTS = {
         {"left": "The cat does not sleep on the warm stove.", "right": "The cat sleeps on the stove."},
         390,
     ),
-    "compare": Shot("/compare", PAIR),
+    "compare": Shot("/compare", {**PAIR, "methods": ["bilrp", "bti"], "models": ["all-MiniLM-L6-v2"], "unit": "word"}),
     "arabic": Shot("/", {"left": "الرجل يعزف على الجيتار", "right": "شخص يعزف الموسيقى للجمهور"}),
     "german": Shot("/", {"left": "Der Hund läuft über die Wiese.", "right": "The dog runs across the meadow."}),
     "unrelated": Shot("/", {"left": "Stock prices fell on Monday.", "right": "She peeled two oranges."}, scheme="dark"),
@@ -89,9 +89,9 @@ SWITCHES = (
 def take(browser: Browser, address: str, shot: Shot, file: Path) -> None:
     """One page, once its result is there."""
     page = browser.new_page(viewport={"width": shot.width, "height": 700}, color_scheme=shot.scheme)  # type: ignore[arg-type]
-    page.goto(f"{address}{shot.path}#{urlencode(shot.state)}")
-    page.wait_for_selector("#result:not([hidden])", timeout=300_000)
-    page.wait_for_selector("#status:not(.busy)", timeout=300_000)
+    page.goto(f"{address}{shot.path}#{urlencode(shot.state, doseq=True)}")
+    page.wait_for_selector("#result:not([hidden])", timeout=90_000)
+    page.wait_for_selector("#status:not(.busy)", timeout=90_000)
     page.wait_for_timeout(200)
     page.screenshot(path=str(file), full_page=True)
     page.close()
@@ -103,7 +103,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "images" / "gallery")
     asked = parser.parse_args()
     there = [name for name in ("all-mpnet-base-v2", "m3e-small") if (models_folder() / name).is_dir()]
-    names = asked.names or [name for name, shot in SHOTS.items() if shot.state.get("model", there) in (there, *there)]
+    names = asked.names or [name for name, shot in SHOTS.items() if shot.state.get("model") in (None, *there)]
     asked.out.mkdir(parents=True, exist_ok=True)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
