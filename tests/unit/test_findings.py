@@ -91,12 +91,14 @@ def test_parts_far_larger_than_the_score_are_given_as_values() -> None:
 
 
 def test_a_score_of_many_small_pairs_is_said_to_be_spread() -> None:
-    words = [f"w{number}" for number in range(8)]
-    cells = {(one, other): 0.01 for one in words for other in words}
+    words = [f"w{number}" for number in range(16)]
+    cells = {(one, other): 0.0025 for one in words for other in words}
     text = " ".join(words)
     assert made(cells, text, text).sentence == "0.640: many small pairs; nothing speaks against it."
-    said = made({**cells, ("w1", "w1"): 0.08}, text, text).sentence
-    assert said == "0.710: spread over many pairs; the largest is w1 ↔ w1 (11 %); nothing speaks against it."
+    said = made({**cells, ("w1", "w1"): 0.0725}, text, text).sentence
+    assert said == "0.710: spread over many pairs; the largest is w1 ↔ w1 (10 %); nothing speaks against it."
+    said = made({**cells, ("w1", "w1"): 0.0325, ("w5", "w5"): 0.0225}, text, text).sentence
+    assert said.startswith("0.690: spread over many pairs; the largest are w1 ↔ w1 (5 %) and w5 ↔ w5 (3 %); ")
 
 
 def test_methods_that_do_not_add_up_claim_no_shares() -> None:

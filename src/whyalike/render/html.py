@@ -42,7 +42,7 @@ STYLE = """
 .whyalike .badge{font-size:.72em;border-radius:.6rem;padding:.05rem .35rem;margin:0 .2rem;white-space:nowrap;
 outline:1px solid #8a8a8a66}
 .whyalike summary.badge{display:inline;cursor:pointer;list-style:none}.whyalike details.sentence{display:inline}
-.whyalike details.sentence[open]{display:block}
+.whyalike details.sentence:not([open])::details-content{display:none}.whyalike details.sentence[open]{display:block}
 .whyalike .panel{margin:.2rem 0 .6rem;padding:.3rem .6rem;border-left:3px solid #8a8a8a66}
 .whyalike :is(.special,.prompt,.expansion,.skipped){font-style:italic;outline:1px dashed #8a8a8a;outline-offset:-1px}
 .whyalike .links{overflow-x:auto}.whyalike .links svg{max-width:100%;min-width:40rem;height:auto}

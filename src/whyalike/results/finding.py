@@ -5,7 +5,8 @@ It is made from the numbers, by these rules:
 - Equal words of one text count as one (``wine ×7``).
 - A *group* is the strongest pair that is left, and the other pairs of its left or of its right word (whichever add more) that
   are at least half as strong. Groups are named while they carry at least `SMALLEST` of the score, at most `MOST` of them.
-  Words of a group that stand side by side are written together.
+  Where none carries so much, the two largest are named that carry a quarter of it. Words of a group that stand side by side are
+  written together.
 - Shares are of the score. Where the score is too small to share out, or the parts are far larger than it, values are given.
 - Below a score of `SMALL_SCORE` the sentence says that what raises and what lowers the score cancel, and names the largest.
 - What lowers the score is named if it is at least `AGAINST` of what raises it; below `NOTHING` of it, nothing speaks against.
@@ -153,7 +154,7 @@ def find(e: Explanation) -> Finding:
     whole = e.score if shared else None
     least = SMALLEST * (e.score if shared else raises)
     partners = 1 if e.left.unit == "sentence" else PARTNERS
-    groups_for = _groups(cells, left, right, least, partners)
+    groups_for = _groups(cells, left, right, least, partners) or _groups(cells, left, right, least / 4, partners)[:2]
     groups_against = _groups(-cells, left, right, max(least, AGAINST * raises / 2), partners) if adds_up else []
     return Finding(
         score=e.score,
