@@ -111,6 +111,15 @@ def test_names_tell_layers_and_parameters_apart(bert: whyalike.Encoder) -> None:
     assert [entry.name for entry in found.entries] == ["random (1)", "random (2)"]
 
 
+def test_only_methods_that_add_up_are_aligned(bert: whyalike.Encoder) -> None:
+    found = whyalike.compare(LEFT, RIGHT, methods=["bilrp", "bti"], encoders=[bert], aligned=True)
+    assert [entry.name for entry in found.entries] == ["bilrp · aligned", "bti"]
+    alone = whyalike.explain(LEFT, RIGHT, encoder=bert, unit="word", aligned=True)
+    np.testing.assert_array_equal(found.entries[0].explanation.matrix, alone.matrix)
+    with pytest.raises(whyalike.errors.BadInput, match="there is nothing to align. Leave out aligned=True"):
+        whyalike.compare(LEFT, RIGHT, methods=["bti"], encoders=[bert], aligned=True)
+
+
 def test_what_ranks_nothing_agrees_with_nothing(compared: Comparison) -> None:
     flat = compared.entries[0]
     flat = Entry("flat", replace(flat.explanation, matrix=np.zeros_like(flat.explanation.matrix)), 0.1)
@@ -182,8 +191,10 @@ def test_the_command_prints_the_picture_or_json_and_writes_the_page(tmp_path: Pa
     parameters = found["entries"][1]["explanation"]["method"]["parameters"]
     assert (parameters["top_k"], parameters["saliency"]) == (1, "gradients")
     assert found["entries"][0]["adds_up"] is True
-    ran = CliRunner().invoke(app, [*base, "--layer", "0", "--layer", "1", "--html", str(tmp_path / "page.html")])
+    files = ["--html", str(tmp_path / "page.html"), "--svg", str(tmp_path / "page.svg")]
+    ran = CliRunner().invoke(app, [*base, "--layer", "0", "--layer", "1", *files])
     assert ran.exit_code == 0, ran.output
+    assert "more for bti · layer 0" in (tmp_path / "page.svg").read_text()
     assert "bilrp · layer 1" in ran.stdout
     assert "bti · layer 0" in (tmp_path / "page.html").read_text()
 

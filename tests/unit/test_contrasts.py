@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -62,16 +63,22 @@ def test_what_does_not_belong_together_is_refused(bert: whyalike.Encoder) -> Non
 def test_pictures_show_the_sum_and_escape_the_words(bert: whyalike.Encoder) -> None:
     found = whyalike.contrast(QUERY, A, B, encoder=bert, unit="word")
     nasty = "<script>[/b]\x1b\u202e"
-    sides = [replace(e, left=replace(e.left, tokens=(nasty, *e.left.tokens[1:]))) for e in (found.a, found.b)]
+    query = found.query
+    query = replace(
+        query, tokens=(nasty, *query.tokens[1:]), kinds=("text", *query.kinds[1:]), offsets=query.offsets * 0
+    )
+    sides = [replace(e, left=query) for e in (found.a, found.b)]
     contrast = whyalike.Contrast(*sides)
-    page, drawn = whyalike.render.to_html(contrast), whyalike.render.to_terminal(contrast, colours=False)
+    page, drawn = whyalike.render.to_html(contrast), whyalike.render.to_terminal(contrast, width=160, colours=False)
+    svg = whyalike.render.to_svg(contrast)
+    ElementTree.fromstring(svg)  # well-formed whatever the text
     assert contrast._repr_html_() in page
-    for text in (page, drawn):
+    for text in (page, drawn, svg):
         assert "\x1b" not in text
         assert "\u202e" not in text
         assert "words of the query" in text
         assert "guitar" in text
-    assert "<script" not in page
+    assert "<script" not in page + svg
     assert "&lt;script&gt;" in page
     assert "[/b]" in drawn
 
@@ -79,14 +86,20 @@ def test_pictures_show_the_sum_and_escape_the_words(bert: whyalike.Encoder) -> N
 def test_what_was_cut_is_said(bert: whyalike.Encoder) -> None:
     found = whyalike.contrast(QUERY, A, "dog " * 80, encoder=bert, unit="word", truncate=True)
     for drawn in (whyalike.render.to_html(found), whyalike.render.to_terminal(found, colours=False)):
-        assert "b: The right text was cut" in drawn
+        assert "B: The right text was cut" in drawn
 
 
 def test_the_command_prints_the_picture_or_json_and_writes_the_page(tmp_path: Path) -> None:
     base = ["contrast", "guitar music", "A man plays guitar.", "A man plays chess."]
-    ran = CliRunner().invoke(app, [*base, "--html", str(tmp_path / "why.html")])
+    files = [str(tmp_path / f"why.{kind}") for kind in ("html", "svg", "png", "pdf")]
+    pictures = [part for file in files for part in (f"--{file.rsplit('.')[-1]}", file)]
+    ran = CliRunner().invoke(app, [*base, *pictures, "--layout", "slide", "--set", "biases=apart", "--background"])
     assert ran.exit_code == 0, ran.output
-    assert "a rather than b: +" in ran.stdout
+    assert "background" in ran.stdout
+    assert 'width="1280" height="720"' in (tmp_path / "why.svg").read_text()
+    assert (tmp_path / "why.pdf").read_bytes()[:5] == b"%PDF-"
+    assert (tmp_path / "why.png").read_bytes()[:4] == b"\x89PNG"
+    assert ran.stdout.startswith("A scores higher by 0.")
     assert "guitar" in (tmp_path / "why.html").read_text()
     ran = CliRunner().invoke(app, [*base, "--json", "--by", "token"])
     found = json.loads(ran.stdout)

@@ -89,6 +89,7 @@ SCENES: dict[str, Callable[[], whyalike.render.Shown]] = {
         explanation("guitar music", "A man plays guitar.", 3), explanation("guitar music", "A man plays chess.", 4)
     ),
 }
+TABLES = ("plain", "scripts", "matched")  # as LaTeX
 
 
 def drawn(name: str) -> dict[str, str]:
@@ -96,9 +97,10 @@ def drawn(name: str) -> dict[str, str]:
     found = {
         f"{name}.txt": whyalike.render.to_terminal(shown, width=110, colours=False),
         f"{name}.html": whyalike.render.to_html(shown).replace("><", ">\n<"),
+        f"{name}.svg": whyalike.render.to_svg(shown).replace("><", ">\n<"),
     }
-    if isinstance(shown, Explanation):
-        found[f"{name}.svg"] = whyalike.render.to_svg(shown).replace("><", ">\n<")
+    if name in TABLES:
+        found[f"{name}.tex"] = whyalike.render.to_tex(shown)  # type: ignore[arg-type]
     return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -41,17 +40,25 @@ def command(
     pooling: options.Pooling = None,
     prompts: options.Prompts = None,
     truncate: options.Truncate = False,
-    html: Annotated[Path | None, typer.Option(help="Write the pictures as a web page.")] = None,
+    aligned: options.Aligned = False,
+    background: options.Background = False,
+    html: options.Html = None,
+    png: options.Png = None,
+    svg: options.Svg = None,
+    pdf: options.Pdf = None,
+    layout: options.PictureLayout = options.Layout.full,
+    dark: options.Dark = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print all explanations and their agreement as JSON instead.")
     ] = False,
 ) -> None:
-    """Explain one pair with several methods, models or layers, side by side, and measure their agreement.
+    """Explain one pair with several methods, models or layers: what all see, what only one sees, how far they agree.
 
     Example: `whyalike compare "A man plays guitar." "Someone makes music." --method bilrp --method bti --html compared.html`
     """
     texts = options.read_texts(left, right)
-    options.check_folders(html)
+    pictures = output.Pictures(html, png, svg, pdf, layout=layout, dark=dark)
+    pictures.check()
     from whyalike.cli.progress import loading, quiet_models
 
     quiet_models()
@@ -71,5 +78,6 @@ def command(
             unit=by.value,
             prompts=sides,
             truncate=truncate,
+            aligned=aligned,
         )
-    output.print_result(compared, as_json=as_json, html=html)
+    output.print_result(compared, as_json=as_json, pictures=pictures, background=background)

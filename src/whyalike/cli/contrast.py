@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -23,7 +22,13 @@ def command(
     pooling: options.Pooling = None,
     prompts: options.Prompts = None,
     truncate: options.Truncate = False,
-    html: Annotated[Path | None, typer.Option(help="Write the picture as a web page.")] = None,
+    background: options.Background = False,
+    html: options.Html = None,
+    png: options.Png = None,
+    svg: options.Svg = None,
+    pdf: options.Pdf = None,
+    layout: options.PictureLayout = options.Layout.full,
+    dark: options.Dark = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the contrast as JSON instead of the picture.")] = False,
 ) -> None:
     """Explain why a text is closer to a query than another: the difference of the scores, word by word.
@@ -31,7 +36,8 @@ def command(
     Example: `whyalike contrast "guitar music" "A man plays guitar." "A man plays chess."`
     """
     texts = options.read_texts(query, a, b)
-    options.check_folders(html)
+    pictures = output.Pictures(html, png, svg, pdf, layout=layout, dark=dark)
+    pictures.check()
     from whyalike.cli.progress import loading, quiet_models
 
     quiet_models()
@@ -46,4 +52,4 @@ def command(
         found = contrast(
             *texts, encoder=encoder, method=chosen, layer=layer, unit=by.value, prompts=sides, truncate=truncate
         )
-    output.print_result(found, as_json=as_json, html=html)
+    output.print_result(found, as_json=as_json, pictures=pictures, background=background)

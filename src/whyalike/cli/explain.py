@@ -47,19 +47,15 @@ def command(
             help="Spread the background (the part of the score that belongs to no word pair) over the words.",
         ),
     ] = False,
-    background: Annotated[
-        bool, typer.Option("--background", help="Show the three components of the background, where there is one.")
-    ] = False,
-    aligned: Annotated[
-        bool,
-        typer.Option(
-            "--aligned",
-            help="Show which word goes with which: each word's total goes to its best partners. The sum stays the same.",
-        ),
-    ] = False,
-    html: Annotated[Path | None, typer.Option(help="Write the picture as a web page.")] = None,
-    png: Annotated[Path | None, typer.Option(help="Write the picture as an image (needs the extra `plots`).")] = None,
-    svg: Annotated[Path | None, typer.Option(help="Write the texts with links between their strongest pairs.")] = None,
+    background: options.Background = False,
+    aligned: options.Aligned = False,
+    html: options.Html = None,
+    png: options.Png = None,
+    svg: options.Svg = None,
+    pdf: options.Pdf = None,
+    tex: options.Tex = None,
+    layout: options.PictureLayout = options.Layout.full,
+    dark: options.Dark = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the explanation as JSON instead of the picture.")
     ] = False,
@@ -72,8 +68,10 @@ def command(
 
     Example: `whyalike explain --data pairs.csv --out pairs.parquet`
     """
-    _check(left, right, data, out, column, pairs, html, png, svg, as_json, background)
-    options.check_folders(html, png, svg, out)
+    pictures = output.Pictures(html, png, svg, pdf, tex, layout, dark)
+    _check(left, right, data, out, column, pairs, pictures, as_json, background)
+    pictures.check()
+    options.check_folders(out)
     texts = [] if data is not None else options.read_texts(left or "", right or "")
     from whyalike.cli.progress import loading, quiet_models
 
@@ -98,10 +96,7 @@ def command(
     with loading("Explaining"):
         found = explain(*texts, encoder=encoder, method=spec, aligned=aligned, **how)
     found = found.spread() if spread else found
-    for path in (png, svg):
-        if path is not None:
-            output.save_as(found, path, ".png" if path is png else ".svg")
-    output.print_result(found, as_json=as_json, html=html, wrote=(png, svg), background=background)
+    output.print_result(found, as_json=as_json, pictures=pictures, background=background)
 
 
 def _check(
@@ -111,9 +106,7 @@ def _check(
     out: Path | None,
     column: list[str] | None,
     pairs: int | None,
-    html: Path | None,
-    png: Path | None,
-    svg: Path | None,
+    pictures: output.Pictures,
     as_json: bool,
     background: bool,
 ) -> None:
@@ -122,14 +115,15 @@ def _check(
         if left is None or right is None:
             missing = "left" if left is None else "right"
             raise typer.BadParameter(f"Missing argument '{missing}'. Give two texts, or --data FILE --out FILE.")
-        without_effect = {"--out": out, "--column": column, "--pairs": pairs}
+        without_effect: dict[str, object] = {"--out": out, "--column": column, "--pairs": pairs}
         where = "two texts; it goes with --data"
     else:
         if left is not None:
             raise BadInput("Give two texts, or --data, not both.")
         if out is None:
             raise BadInput("--data needs --out FILE: .parquet, .csv or .jsonl.")
-        without_effect = {"--html": html, "--png": png, "--svg": svg, "--json": as_json, "--background": background}
+        without_effect = {f"--{kind[1:]}": path for kind, path in pictures.files.items()}
+        without_effect |= {"--json": as_json, "--background": background}
         where = "a file of pairs"
     for option, given in without_effect.items():
         if given:

@@ -65,6 +65,38 @@ MethodSettings = Annotated[
     list[str] | None,
     typer.Option("--set", help="Parameter of the method, such as `tolerance=0.001` or `top_k=3`. Can be repeated."),
 ]
+Html = Annotated[Path | None, typer.Option(help="Write the picture as a web page.")]
+Png = Annotated[Path | None, typer.Option(help="Write the picture as an image (needs the extra `plots`).")]
+Svg = Annotated[Path | None, typer.Option(help="Write the picture as a drawing.")]
+Pdf = Annotated[Path | None, typer.Option(help="Write the picture as PDF, fonts embedded (needs the extra `plots`).")]
+Tex = Annotated[Path | None, typer.Option(help="Write the matrix as LaTeX (TikZ), for a paper.")]
+Background = Annotated[
+    bool, typer.Option("--background", help="Show the components of the background, where there is one.")
+]
+Aligned = Annotated[
+    bool,
+    typer.Option(
+        "--aligned",
+        help="Show which word goes with which: each word's total goes to its best partners. The sum stays the same.",
+    ),
+]
+Dark = Annotated[bool, typer.Option("--dark", help="Draw --png, --svg and --pdf on dark paper.")]
+
+
+class Layout(StrEnum):
+    """Of a picture."""
+
+    full = "full"
+    slide = "slide"
+    column = "column"
+
+
+PictureLayout = Annotated[
+    Layout,
+    typer.Option(
+        help="Of --png, --svg and --pdf: all, a slide (16:9, large type), or a column of a paper (3.35 inches)."
+    ),
+]
 Corpus = Annotated[Path | None, typer.Option(help="For tfidf_vectors: file with one text per line, to count words in.")]
 Vectors = Annotated[
     str | None, typer.Option(help="For tfidf_vectors: a text file of word vectors, or a spaCy pipeline.")

@@ -4,48 +4,65 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from whyalike.storage.writing import write_bytes, write_text
+from whyalike.cli.options import Layout, check_folders
+from whyalike.errors import BadInput
 
 if TYPE_CHECKING:
     from whyalike.render import Shown
     from whyalike.render.page import Saved
-    from whyalike.results.explanation import Explanation
 
 
-def print_result(
-    shown: Shown,
-    *,
-    as_json: bool,
-    html: Path | None,
-    wrote: tuple[Path | None, ...] = (),
-    background: bool = False,
-) -> None:
-    """Data on stdout, what was written on stderr. ``wrote`` are files the command has written itself."""
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """The pictures a command is asked to write."""
+
+    html: Path | None = None
+    png: Path | None = None
+    svg: Path | None = None
+    pdf: Path | None = None
+    tex: Path | None = None
+    layout: Layout = Layout.full
+    dark: bool = False
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files asked for, by the kind of picture."""
+        named = {kind: getattr(self, kind) for kind in ("html", "png", "svg", "pdf", "tex")}
+        return {f".{kind}": path for kind, path in named.items() if path is not None}
+
+    def check(self) -> None:
+        """Refuses, before any work is done, what cannot be written or has no effect."""
+        check_folders(*self.files.values())
+        if not self.files.keys() & {".png", ".svg", ".pdf"}:
+            for option, given in (("--layout", self.layout is not Layout.full), ("--dark", self.dark)):
+                if given:
+                    raise BadInput(f"{option} has no effect without --png, --svg or --pdf. Add one, or leave it out.")
+
+    def write(self, shown: Shown) -> None:
+        from whyalike.results.files import write_picture
+
+        for kind, path in self.files.items():
+            write_picture(shown, path, kind, self.layout.value, self.dark or None)
+
+
+def print_result(shown: Shown, *, as_json: bool, pictures: Pictures, background: bool = False) -> None:
+    """Data on stdout; pictures into their files, which are named on stderr."""
     from whyalike import render
 
-    if html is not None:
-        write_text(html, render.to_html(shown))
+    pictures.write(shown)
     if as_json:
         sys.stdout.write(json.dumps(shown.to_dict(), ensure_ascii=False) + "\n")
         return
     console = Console(highlight=False)
     console.print(render.picture(shown, console.width, background=background))
-    for path in (html, *wrote):
-        if path is not None:
-            Console(stderr=True, highlight=False).print(f"Wrote {path}", markup=False)
-
-
-def save_as(result: Explanation, path: Path, ending: str) -> None:
-    """Writes a picture, whatever the ending of the file."""
-    from whyalike import render
-
-    drawn = render.to_png(result) if ending == ".png" else render.to_svg(result).encode()
-    write_bytes(path, drawn)
+    for path in pictures.files.values():
+        Console(stderr=True, highlight=False).print(f"Wrote {path}", markup=False)
 
 
 def print_saved_files(saved: Saved) -> None:

@@ -8,17 +8,26 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from whyalike.render import comparison, contrast, html, terminal, terms
-from whyalike.render.figure import to_figure, to_png
+from whyalike.render.figure import to_figure
+from whyalike.render.images import Shown, to_pdf, to_png, to_svg
+from whyalike.render.latex import to_tex
 from whyalike.render.scene import Scene, scene_of
-from whyalike.render.svg import to_svg
 from whyalike.results.comparison import Comparison
-from whyalike.results.contrast import Contrast
 from whyalike.results.explanation import Explanation
 
-__all__ = ["Scene", "picture", "scene_of", "to_figure", "to_html", "to_png", "to_svg", "to_terminal"]
-
-
-Shown = Explanation | Comparison | Contrast
+__all__ = [
+    "Scene",
+    "Shown",
+    "picture",
+    "scene_of",
+    "to_figure",
+    "to_html",
+    "to_pdf",
+    "to_png",
+    "to_svg",
+    "to_terminal",
+    "to_tex",
+]
 
 
 def to_html(shown: Shown) -> str:
@@ -44,7 +53,7 @@ def picture(shown: Shown, width: int, *, background: bool = False, special_token
     Args:
         shown: What to draw.
         width: Of the console, in characters.
-        background: With the components of an explanation's background.
+        background: With the components of the background.
         special_tokens: With the special tokens of an explanation.
     """
     if isinstance(shown, Explanation):
@@ -53,4 +62,6 @@ def picture(shown: Shown, width: int, *, background: bool = False, special_token
             terms.table(shown),
         )
         return drawn if found is None else Group(drawn, Text(), found)
-    return comparison.picture(shown, width) if isinstance(shown, Comparison) else contrast.picture(shown, width)
+    if isinstance(shown, Comparison):
+        return comparison.picture(shown, width, background=background)
+    return contrast.picture(shown, width, background=background)

@@ -1,4 +1,4 @@
-"""An explanation as an Altair chart, for papers and notebooks, and as PNG. The only door to altair and vl-convert."""
+"""An explanation as an Altair chart, for notebooks and for charts of one's own."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from typing import Any
 from whyalike.colours import NEGATIVE, PAPER, POSITIVE, rgb
 from whyalike.errors import BadInput, MissingExtra
 from whyalike.render.scene import Scene, scene_of
-from whyalike.render.svg import to_svg
 from whyalike.results.explanation import Explanation
 
 WIDEST = 100  # rows or columns
-TALLEST = 8000  # pixels
 
 
 def to_figure(explanation: Explanation) -> Any:
@@ -40,23 +38,6 @@ def to_figure(explanation: Explanation) -> Any:
         .configure_axis(labelFontSize=13, labelLimit=220)
         .configure_title(fontSize=17, subtitleFontSize=12, subtitleColor="#666", offset=12)
     )
-
-
-def to_png(explanation: Explanation) -> bytes:
-    """The picture as an image, twice as large as its SVG, on white paper."""
-    try:
-        import vl_convert
-    except ImportError as error:
-        raise MissingExtra("vl-convert", "PNG files", "plots") from error
-    drawn = to_svg(explanation, paper="#fff")
-    height = int(drawn.split(' height="', 1)[1].split('"', 1)[0])
-    if height > TALLEST:
-        raise BadInput(
-            f"The picture is {height} pixels tall, too large for an image (at most {TALLEST}). "
-            "Draw it by sentence, or as HTML or SVG."
-        )
-    image: bytes = vl_convert.svg_to_png(drawn, scale=2)
-    return image
 
 
 def _heat_map(altair: Any, scene: Scene) -> Any:

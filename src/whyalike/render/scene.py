@@ -195,7 +195,8 @@ def _pair_lines(e: Explanation, count: int, whole: float | None) -> tuple[PairLi
     """The strongest pairs of words of the two texts, equal pairs as one line."""
     own = e.left.own, e.right.own
     labels = [
-        [printable(side.labels[index]) for index in each] for side, each in zip((e.left, e.right), own, strict=True)
+        [printable(written[index]) for index in each]
+        for written, each in zip((e.left.labels, e.right.labels), own, strict=True)
     ]
     numbers, known = [], []
     for each in labels:

@@ -1,231 +1,217 @@
-"""An explanation as SVG: the two texts, linked; all pairs; the strongest of them; the parts as bars."""
+"""An explanation as SVG: the finding, the two texts with links, the colours, the strongest pairs, all pairs, the sum.
+
+The layouts: ``full`` has all of it, ``slide`` what can be read from afar, ``column`` the texts and the matrix, for a paper.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from html import escape
+from collections.abc import Iterable, Sequence
+from math import ceil
 
-from rich.cells import cell_len, set_cell_size
-
-from whyalike.colours import NEGATIVE, POSITIVE, WHITE_INK, rgb, shade
-from whyalike.render.scene import Heading, PairLine, Scene, scene_of
+from whyalike.colours import NEGATIVE, POSITIVE, rgb
+from whyalike.render.drawing import NOTHING, PALE, Block, Span, beside, cut, line, paragraph, stack, tile
+from whyalike.render.heat_map import draw_heat_map, strongest_words, tile_width
+from whyalike.render.layouts import Sheet, draw_page
+from whyalike.render.legend import LOWERS, RAISES, explain_colours
+from whyalike.render.linked_texts import draw_texts
+from whyalike.render.scene import Part, Scene, scene_of
+from whyalike.render.type_metrics import FAMILIES, text_width
 from whyalike.results.explanation import Explanation
-from whyalike.results.matching import Match
-from whyalike.results.numbers import cell, signed
-from whyalike.results.words import Word, direction
+from whyalike.results.finding import Piece
+from whyalike.results.numbers import plain, signed
+from whyalike.results.words import printable
 
-CELL, HEIGHT, LEADING, BETWEEN = 8.2, 24.0, 34.0, 90.0  # of a character, a word, a line, the two texts; in pixels
-MARGIN, NAME = 16.0, 48.0
-LONG = 14  # characters
-ROW, LISTED = 22.0, 12  # of a list: its height, and how many at most
-GUTTER, SMALLEST_TILE = 120.0, 7.0  # for the words beside the heat map; a smaller tile is a speck
-DASHED = ' stroke="currentColor" stroke-opacity=".5" stroke-dasharray="3 2"'
-STYLE = "@media (prefers-color-scheme:dark){svg{color:#eaeaea}}"  # where it stands alone or as an image
-FONT = "font-family=\"system-ui,'DejaVu Sans','Noto Sans CJK JP',sans-serif\""
+LISTED, LISTED_ON_A_SLIDE = 8, 6
+SLIDE_MATRIX = 12  # rows or columns that can be read from afar
+SHOWN, SHOWN_IN_A_COLUMN = 30, 20  # rows or columns of a matrix: those with the strongest pairs
+LEGIBLE = 1.1  # the width of a tile that is preferred, in sizes of the type
+NARROWEST = 38  # sizes of the type: what a paragraph takes at least
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
-    """Where a word stands."""
+def to_svg(explanation: Explanation, *, layout: str = "full", dark: bool | None = None) -> str:
+    """A picture that stands alone.
 
-    word: Word
-    x: float
-    y: float
-    width: float
+    Args:
+        explanation: What to draw.
+        layout: ``"full"``, ``"slide"`` (16:9, large type) or ``"column"`` (3.35 inches wide, for a paper).
+        dark: On dark or on light paper. None: no paper, in ink that follows the reader's preference.
+    """
+    scene = scene_of(explanation)
+    blocks = {"full": _full, "slide": _slide, "column": _column}
 
-    @property
-    def middle(self) -> float:
-        return self.x + self.width / 2
+    def draw(sheet: Sheet) -> Sequence[Block]:
+        return blocks[sheet.layout](scene, sheet)
 
-
-def to_svg(explanation: Explanation, *, width: int = 960, links: int = 12, paper: str | None = None) -> str:
-    """A picture that stands alone. Colours are see-through, so it fits light and dark pages; ``paper`` fills the ground."""
-    scene = scene_of(explanation, pairs=links)
-    body, bottom = _texts(scene, width, MARGIN + 2 * LEADING)
-    drawn = [body]
-    for view in (heat_map, _pairs, _bars):
-        shown, bottom = view(scene, bottom, width)
-        drawn.append(shown)
-    height = bottom + 20 * len(scene.notes) + 2 * LEADING
-    drawn += [
-        _line(MARGIN, height - MARGIN - 20 * (len(scene.notes) - number), note, size=12, opacity=0.8)
-        for number, note in enumerate(scene.notes)
-    ]
-    ground = f'<rect width="{width}" height="{height:.0f}" fill="{escape(paper)}"/>' if paper else ""
-    head = _line(MARGIN, MARGIN + 14, f"score {scene.score:.3f}", size=18, weight=700)
-    head += _line(MARGIN, MARGIN + 36, scene.caption, opacity=0.7)
-    foot = _line(MARGIN, height - MARGIN, scene.closing, weight=600)
-    inside = f"<style>{STYLE}</style>{ground}{head}{''.join(drawn)}{foot}"
-    alone = ' xmlns="http://www.w3.org/2000/svg"'  # inside a page it goes without saying
-    return _svg(width, height, scene.closing, inside, alone) + "\n"
+    return draw_page(draw, str(scene.finding), layout, dark)
 
 
 def texts_with_links(scene: Scene, *, width: int = 960) -> str:
     """The two texts alone, to stand in a page that has the rest."""
-    body, bottom = _texts(scene, width, 4.0)
-    return _svg(width, bottom + 4, "the two texts, their strongest pairs linked", body)
-
-
-def _svg(width: int, height: float, title: str, body: str, namespace: str = "") -> str:
+    block = draw_texts(scene, 14.0, float(width - 4))
+    wide, high = ceil(block.width + 4), ceil(block.height + 4)
     return (
-        f'<svg{namespace} viewBox="0 0 {width} {height:.0f}" width="{width}" height="{height:.0f}" '
-        f'role="img" {FONT} font-size="14" fill="currentColor"><title>{escape(title)}</title>{body}</svg>'
+        f'<svg viewBox="-2 -2 {wide} {high}" width="{wide}" height="{high}" role="img" '
+        f'font-family="{FAMILIES["latin"]}" font-size="14" fill="currentColor">'
+        f"<title>the two texts, their strongest pairs linked</title>{block.body}</svg>"
     )
 
 
-def _texts(scene: Scene, width: int, top: float) -> tuple[str, float]:
-    """Both texts and their links, and where they end."""
-    left = _place(scene.left, width, top)
-    right = _place(scene.right, width, _bottom(left) + BETWEEN)
-    drawn = [*_links(scene, left, right), *_words("left", left, scene.word_limit)]
-    return "".join([*drawn, *_words("right", right, scene.word_limit)]), _bottom(right)
+def _full(scene: Scene, sheet: Sheet) -> list[Block]:
+    size = sheet.size
+    middle = _pairs_and_matrix(scene, size, sheet.width)
+    width = min(sheet.width, max(middle.width, 46 * size))
+    texts = draw_texts(scene, size, width)
+    bars = draw_bars(scene.parts, size, sheet.width)
+    width = max(texts.width, middle.width, bars.width, NARROWEST * size)
+    said = [paragraph(note, 0.9 * size, width, look=' class="note"') for note in scene.notes]
+    return [
+        heading(scene.finding.pieces(), scene.scale, sheet, width),
+        texts,
+        legend(explain_colours(scene), size, width, () if scene.matched else (RAISES, LOWERS)),
+        middle,
+        stack([bars, paragraph([Span(scene.closing, bold=True)], size, width)], 0.6 * size),
+        paragraph(scene.advice, 0.9 * size, width),
+        stack([*said, paragraph(scene.caption, 0.85 * size, width, opacity=PALE)], 0.2 * size),
+    ]
 
 
-def _place(words: tuple[Word, ...], width: int, top: float) -> list[Box]:
-    """Words one after the other, in as many lines as they need."""
-    boxes, x, y = [], MARGIN + NAME, top
-    for word in words:
-        wide = min(CELL * cell_len(word.label) + 12, width - 2 * MARGIN - NAME)
-        if x + wide > width - MARGIN and x > MARGIN + NAME:
-            x, y = MARGIN + NAME, y + LEADING
-        boxes.append(Box(word, x, y, wide))
-        x += wide + 6
-    if direction(words) == "rtl":  # the same, seen in a mirror
-        return [replace(box, x=width - box.x - box.width + NAME) for box in boxes]
-    return boxes
+def _slide(scene: Scene, sheet: Sheet) -> list[Block]:
+    size, width = sheet.size, sheet.width
+    names = () if scene.matched else (RAISES, LOWERS)
+    notes = [paragraph(note, 0.55 * size, width, look=' class="note"') for note in scene.notes]
+    made = beside(
+        [legend("", 0.65 * size, width, names), paragraph(scene.caption, 0.65 * size, width, opacity=PALE)], size
+    )
+    return [
+        heading(scene.finding.pieces(), scene.scale, sheet, width),
+        *(_texts_and_matrix(scene, size, width) or _texts_and_pairs(scene, size, width)),
+        stack([*notes, made], 0.3 * size),
+    ]
 
 
-def _bottom(boxes: list[Box]) -> float:
-    return max((box.y for box in boxes), default=0.0) + HEIGHT
+def _texts_and_matrix(scene: Scene, size: float, width: float) -> list[Block]:
+    """Texts and pairs on the left, the matrix on the right; nothing where it is too large to be read from afar."""
+    if max(scene.grid.values.shape) > SLIDE_MATRIX or not len(scene.grid.rows) or scene.matched:
+        return []
+    half = 0.55 * width
+    left = stack([draw_texts(scene, size, half), _listed(scene, size, half, LISTED_ON_A_SLIDE - 1)], size)
+    matrix = _matrix(scene, 0.85 * size, width - half - size, SLIDE_MATRIX)
+    return [beside([Block(left.body, half, left.height), matrix], size)] if matrix.height else []
 
 
-def _words(name: str, boxes: list[Box], limit: float) -> Iterable[str]:
-    if boxes:
-        yield _line(MARGIN, boxes[0].y + 17, name, size=12, opacity=0.7)
-    for box in boxes:
-        share, end = shade(box.word.value, limit)
-        dashed = "" if box.word.kind == "text" else DASHED
-        ink = ' fill="#fff"' if share > WHITE_INK else ""
-        # A long word is made to fit its box in whatever font is at hand.
-        long = cell_len(box.word.label) > LONG
-        fit = f' textLength="{box.width - 12:.1f}" lengthAdjust="spacingAndGlyphs"' if long else ""
-        yield (
-            f'<g><title>{escape(box.word.label)}: {box.word.value:+.4f}</title><rect x="{box.x:.1f}" y="{box.y:.1f}" '
-            f'width="{box.width:.1f}" height="{HEIGHT:g}" rx="4" fill="{rgb(end)}" fill-opacity="{share:.3f}"{dashed}/>'
-            f'<text x="{box.middle:.1f}" y="{box.y + 17:.1f}" text-anchor="middle"{fit}{ink}>'
-            f"{escape(box.word.label)}</text></g>"
+def _texts_and_pairs(scene: Scene, size: float, width: float) -> list[Block]:
+    half = LISTED_ON_A_SLIDE // 2
+    lists = [_listed(scene, size, width / 2, which) for which in (slice(half), slice(half, LISTED_ON_A_SLIDE))]
+    return [draw_texts(scene, size, width), beside(lists, 3 * size)]
+
+
+def _column(scene: Scene, sheet: Sheet) -> list[Block]:
+    size, width = sheet.size, sheet.width
+    notes = [paragraph(note, 0.85 * size, width, look=' class="note"') for note in scene.notes]
+    return [draw_texts(scene, size, width), _matrix(scene, size, width, SHOWN_IN_A_COLUMN), *notes]
+
+
+def _pairs_and_matrix(scene: Scene, size: float, width: float) -> Block:
+    """The strongest pairs beside the matrix, or above it where that leaves it too little room."""
+    grid = strongest_words(scene.grid, SHOWN)
+    listed = _listed(scene, size, width, LISTED)
+    room = width - listed.width - 3 * size
+    if tile_width(grid.rows, grid.columns, size, room) >= LEGIBLE * size:
+        return beside([listed, _matrix(scene, size, room, SHOWN)], 3 * size)
+    halves = [_listed(scene, size, width / 2, half) for half in (slice(LISTED // 2), slice(LISTED // 2, LISTED))]
+    return stack([beside(halves, 4 * size), _matrix(scene, size, width, SHOWN)], 1.5 * size)
+
+
+def heading(pieces: Iterable[Piece], scale: str, sheet: Sheet, width: float) -> Block:
+    """The finding, words of the texts bold, and what scores mean for this model."""
+    size = sheet.size
+    large, small = (1.15, 0.65) if sheet.layout == "slide" else (1.2, 0.9)
+    spans = [Span(printable(piece.text), piece.emphasised) for piece in pieces]
+    return stack(
+        [paragraph(spans, large * size, width), paragraph(scale, small * size, width, opacity=PALE)], 0.35 * size
+    )
+
+
+def legend(words: str, size: float, width: float, names: tuple[str, ...] = (RAISES, LOWERS)) -> Block:
+    """What the two colours and the numbers mean."""
+    body, x = [], 0.0
+    for name, value in zip(names, (0.6, -0.6), strict=False):
+        wide = text_width(name, 0.9 * size) + size
+        body.append(tile(x, 0.0, wide, 1.5 * size, value, 1.0, "", size))
+        body.append(line(x + wide / 2, 1.05 * size, name, 0.9 * size, anchor="middle"))
+        x += wide + 0.5 * size
+    swatches = Block("".join(body), x, 1.5 * size if names else 0.0)
+    said = paragraph(words, 0.85 * size, width - x - size, opacity=PALE) if words else NOTHING
+    if said.height > 3 * size:  # too narrow beside them
+        return stack([swatches, paragraph(words, 0.85 * size, width, opacity=PALE)], 0.3 * size)
+    return beside([swatches, said], 0.5 * size)
+
+
+def _matrix(scene: Scene, size: float, width: float, most: int) -> Block:
+    """The matrix; of long texts, of the words with the strongest pairs."""
+    grid = strongest_words(scene.grid, most)
+    drawn = draw_heat_map(grid.rows, grid.columns, grid.values, scene.limit, size, width)
+    if grid is scene.grid or not drawn.height:
+        return drawn
+    counts = f"{len(grid.rows)} of {len(scene.grid.rows)} and {len(grid.columns)} of {len(scene.grid.columns)}"
+    said = f"The {scene.unit}s with the strongest pairs, in the order of the texts: {counts}."
+    return stack([drawn, paragraph(said, 0.85 * size, width, opacity=PALE)], 0.4 * size)
+
+
+def _listed(scene: Scene, size: float, width: float, which: int | slice) -> Block:
+    """The strongest pairs, each with what it adds and its share of the score; or the matches."""
+    chosen = slice(which) if isinstance(which, int) else which
+    rows = [(match.score, "", f"{match.left} ↔ {match.right}", 1) for match in scene.matches[chosen]] or [
+        (
+            pair.value,
+            "" if pair.share is None else f"{plain(100 * pair.share, 0)} %",
+            f"{pair.left} ↔ {pair.right}",
+            pair.times,
         )
+        for pair in scene.pairs[chosen]
+        if not scene.matched
+    ]
+    return draw_list(rows, scene.limit, size, width)
 
 
-def _links(scene: Scene, left: list[Box], right: list[Box]) -> Iterable[str]:
-    """Curves between the strongest pairs of words, behind everything else."""
-    for pair in scene.links:
-        above, below = left[pair.left_index], right[pair.right_index]
-        share, end = shade(pair.value, scene.limit)
-        start, stop = above.y + HEIGHT, below.y
-        bend = (start + stop) / 2
-        yield (
-            f'<path d="M{above.middle:.1f} {start:.1f}C{above.middle:.1f} {bend:.1f} {below.middle:.1f} {bend:.1f} '
-            f'{below.middle:.1f} {stop:.1f}" fill="none" stroke="{rgb(end)}" stroke-width="{1 + 5 * share:.2f}" '
-            f'stroke-opacity="{0.25 + 0.7 * share:.2f}"><title>{escape(pair.left)} ↔ {escape(pair.right)}: '
-            f"{signed(pair.value)}</title></path>"
-        )
-
-
-def _pairs(scene: Scene, top: float, width: int) -> tuple[str, float]:
-    """The strongest pairs, or the matches, as a list in two columns; and where it ends."""
-    strongest: list[tuple[float, PairLine | Match]] = [(match.score, match) for match in scene.matches]
-    rows = (strongest or [(pair.value, pair) for pair in scene.pairs])[:LISTED]
+def draw_list(rows: Sequence[tuple[float, str, str, int]], limit: float, size: float, width: float) -> Block:
+    """Values as tiles, each with a share, a name and how often it occurs."""
     if not rows:
-        return "", top
-    half = -(-len(rows) // 2)
-    drawn, start = [], top + LEADING
-    for number, (value, pair) in enumerate(rows):
-        x = MARGIN + (number // half) * (width - 2 * MARGIN) / 2
-        y = start + ROW * (number % half)
-        text = f"{_cut(pair.left, 18)} ↔ {_cut(pair.right, 18)}"
-        drawn.append(_tile(x, y, 64.0, ROW - 2, value, scene.limit, signed(value)) + _line(x + 76, y + 16, text))
-    return "".join(drawn), start + ROW * half
+        return NOTHING
+    tall, wide = 1.65 * size, 4.2 * size
+    shares = max(text_width(share, size) for _, share, _, _ in rows)
+    start = wide + 0.8 * size + (shares + 0.9 * size if shares else 0.0)
+    body, right = [], 0.0
+    for number, (value, share, name, times) in enumerate(rows):
+        y = tall * number
+        base = y + 1.15 * size
+        counted = f"  ×{times}" if times > 1 else ""
+        shown = cut(name, size, min(width - start, 30 * size) - text_width(counted, size)) + counted
+        body.append(tile(0.0, y, wide, tall - 2, value, limit, signed(value), 0.95 * size))
+        body.append(
+            line(wide + 0.8 * size + shares, base, share, 0.95 * size, anchor="end", opacity=PALE) if share else ""
+        )
+        body.append(line(start, base, shown, size))
+        right = max(right, start + text_width(shown, size))
+    return Block("".join(body), right, tall * len(rows))
 
 
-def _bars(scene: Scene, top: float, width: int) -> tuple[str, float]:
-    """The parts that add up, and where they end."""
-    if not scene.parts:
-        return "", top
-    most = max(abs(part.value) for part in scene.parts) or 1.0
-    drawn = []
-    for number, part in enumerate(scene.parts):
-        y, long = top + LEADING + ROW * number, 260 * abs(part.value) / most
-        fill = rgb(POSITIVE if part.value >= 0 else NEGATIVE)
-        drawn += [
-            _line(MARGIN, y + 12, part.name) + _line(MARGIN + 100, y + 12, signed(part.value)),
-            f'<rect x="{MARGIN + 160:g}" y="{y:.1f}" width="{long:.1f}" height="14" rx="2" fill="{fill}"/>',
-            _line(MARGIN + 170 + long, y + 12, part.meaning, size=12, opacity=0.7),
+def draw_bars(parts: Sequence[Part], size: float, width: float) -> Block:
+    """The parts that add up."""
+    if not parts:
+        return NOTHING
+    most = max(abs(part.value) for part in parts) or 1.0
+    names = max(text_width(part.name, size) for part in parts) + size
+    start, tall, body, right = names + 4.5 * size, 1.6 * size, [], 0.0
+    for number, part in enumerate(parts):
+        y, long = tall * number, 12 * size * abs(part.value) / most
+        base = y + 1.1 * size
+        meaning = cut(part.meaning, 0.85 * size, max(0.0, width - start - long - size))
+        body += [
+            line(0.0, base, part.name, size) + line(start - 0.8 * size, base, signed(part.value), size, anchor="end"),
+            f'<rect x="{start:.1f}" y="{y + 0.25 * size:.1f}" width="{long:.1f}" height="{size:.1f}" rx="2" '
+            f'fill="{rgb(POSITIVE if part.value >= 0 else NEGATIVE)}"/>',
+            line(start + long + 0.6 * size, base, meaning, 0.85 * size, opacity=PALE),
         ]
-    return "".join(drawn), top + LEADING + ROW * len(scene.parts)
-
-
-def heat_map(scene: Scene, top: float, width: int) -> tuple[str, float]:
-    """All pairs as tiles, and where they end; nothing where a tile would be a speck."""
-    rows, columns = scene.grid.rows, scene.grid.columns
-    room = width - 2 * MARGIN - GUTTER
-    if not rows or room / len(columns) < SMALLEST_TILE or len(rows) > room / SMALLEST_TILE:
-        return "", top
-    wide = min(56.0, room / len(columns))
-    high = min(24.0, wide)
-    x, y = MARGIN + GUTTER, top + LEADING + GUTTER * 0.6
-    numbers = wide >= 38
-    drawn = [_heading(column, x + wide * (n + 0.5), y - 6, wide, slanted=True) for n, column in enumerate(columns)]
-    drawn += [_heading(row, x - 6, y + high * (n + 0.5) + 4, high) for n, row in enumerate(rows)]
-    for m, row in enumerate(rows):
-        for n, column in enumerate(columns):
-            value = float(scene.grid.values[m, n])
-            text = cell(float(value)) if numbers else ""
-            title = f"{row.label} ↔ {column.label}"
-            drawn.append(_tile(x + wide * n, y + high * m, wide - 1, high - 1, value, scene.limit, text, title))
-    return "".join(drawn), y + high * len(rows)
-
-
-def _heading(heading: Heading, x: float, y: float, room: float, *, slanted: bool = False) -> str:
-    look = "" if heading.kind == "text" else ' font-style="italic" fill-opacity=".65"'
-    turn = f' transform="rotate({-40 if room >= 24 else -75} {x:.1f} {y:.1f})"' if slanted else ""
-    anchor = "start" if slanted else "end"
-    size = 12 if room >= 14 else max(6, round(room * 0.8))
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}"{look}{turn}>'
-        f"{escape(_cut(heading.label, 14))}</text>"
-    )
-
-
-def _tile(
-    x: float,
-    y: float,
-    width: float,
-    height: float,
-    value: float,
-    limit: float,
-    text: str,
-    title: str = "",
-) -> str:
-    """A value as a coloured rectangle."""
-    share, end = shade(value, limit)
-    ink = ' fill="#fff"' if share > WHITE_INK else ""
-    told = f"<title>{escape(title)}: {value:+.4f}</title>" if title else ""
-    number = (
-        f'<text x="{x + width - 5:.1f}" y="{y + height / 2 + 4:.1f}" font-size="12" text-anchor="end"{ink}>'
-        f"{text.replace('-', '−')}</text>"
-    )
-    return (
-        f'<g>{told}<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="2" fill="{rgb(end)}" '
-        f'fill-opacity="{share:.3f}"/>{number if text else ""}</g>'
-    )
-
-
-def _cut(label: str, longest: int) -> str:
-    return label if cell_len(label) <= longest else set_cell_size(label, longest - 1) + "…"
-
-
-def _line(x: float, y: float, text: str, *, size: int = 14, weight: int = 400, opacity: float = 1.0) -> str:
-    look = f'font-size="{size}" font-weight="{weight}" fill-opacity="{opacity:g}"'
-    return f'<text x="{x:.1f}" y="{y:.1f}" {look}>{escape(text)}</text>'
+        right = max(right, start + long + 0.6 * size + text_width(meaning, 0.85 * size))
+    return Block("".join(body), right, tall * len(parts))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,13 @@ import numpy as np
 from jaxtyping import Float
 
 from whyalike.errors import BadInput
+from whyalike.results.difference import Difference, say_differences, shares_of
 from whyalike.results.explanation import Explanation
+from whyalike.results.finding import Piece
+from whyalike.results.records import MethodRecord, ModelRecord
 from whyalike.results.result import Result
 from whyalike.results.sides import Side
+from whyalike.results.words import printable
 from whyalike.statistics import rank_correlation
 
 FORMAT, VERSION = "whyalike comparison", 1
@@ -61,6 +65,39 @@ class Comparison(Result):
         tops = [_top(values, count) for values in self._values()]
         return self._table(lambda i, j: _shared(tops[i], tops[j]))
 
+    def difference(self, first: int = 0, second: int = 1) -> Difference:
+        """What one explanation sees and another does not: shares of ``Σ|values|``, first minus second.
+
+        Args:
+            first: The number of an entry, from 0.
+            second: The number of another.
+        """
+        for number in (first, second):
+            if not 0 <= number < len(self.entries):
+                raise BadInput(f"There is no entry {number}: this comparison has {len(self.entries)}, counted from 0.")
+        left, right, values = self._shared()
+        names = self.entries[first].name, self.entries[second].name
+        return Difference(names, left, right, shares_of(values[first]), shares_of(values[second]))
+
+    def pieces(self) -> Iterator[Piece]:
+        """The finding in words, in pieces, by the rules of `results/difference.py`."""
+        if len(self.entries) == 1:
+            yield from self.entries[0].explanation.finding.pieces()
+            return
+        left, right, values = self._shared()
+        names = [printable(entry.name) for entry in self.entries]
+        yield from say_differences(names, left, right, [shares_of(each) for each in values])
+
+    @property
+    def sentence(self) -> str:
+        """What all explanations see, and what only one of them sees.
+
+        Example:
+            >>> compare("A man plays guitar.", "Someone makes music.", methods=["bilrp", "bti"]).sentence  # doctest: +SKIP
+            'Both see guitar ↔ music (30 % and 71 %); …'
+        """
+        return "".join(piece.text for piece in self.pieces())
+
     def __repr__(self) -> str:
         e = self.entries[0].explanation
         return (
@@ -91,6 +128,7 @@ class Comparison(Result):
                 }
                 for entry in self.entries
             ],
+            "sentence": self.sentence,
             "pairs_compared": self.pairs,
             "spearman": _plain(self.spearman),
             "top_10_overlap": _plain(self.overlap()),
@@ -101,6 +139,16 @@ class Comparison(Result):
 
         return fragment(self)
 
+    def _shared(self) -> tuple[Side, Side, list[Float[np.ndarray, "left right"]]]:
+        """The words that all explanations speak of, and each one's values."""
+        explanations = [entry.explanation for entry in self.entries]
+        values = shared_tables(explanations)
+        e, (rows, columns) = explanations[0], _common(explanations)
+        sides = [
+            side.only([_units(side)[unit] for unit in units]) for side, units in ((e.left, rows), (e.right, columns))
+        ]
+        return sides[0], sides[1], values
+
     def _values(self) -> list[Float[np.ndarray, "pairs"]]:
         return shared_values([entry.explanation for entry in self.entries])
 
@@ -109,14 +157,45 @@ class Comparison(Result):
         return np.array([[value(i, j) for j in numbers] for i in numbers], dtype=np.float64)
 
 
+def name_entries(
+    methods: Sequence[MethodRecord], models: Sequence[ModelRecord], views: Sequence[str | None]
+) -> list[str]:
+    """What to call explanations: the method, and the parameters, the view and the model as far as they differ."""
+    called = list({model.fingerprint: model.name for model in models}.values())
+    names = []
+    for method, model, view in zip(methods, models, views, strict=True):
+        alike = [other.parameters for other in methods if other.name == method.name]
+        differing = [
+            f"{key} {value}" for key, value in method.parameters.items() if any(o.get(key) != value for o in alike)
+        ]
+        # Two models of one name are told apart by their fingerprints.
+        name = f"{model.name} {model.fingerprint[:6]}" if called.count(model.name) > 1 else model.name
+        names.append(
+            " · ".join([method.name, *differing, *([view] if view else []), *([name] if len(called) > 1 else [])])
+        )
+    return [name if names.count(name) == 1 else f"{name} ({number + 1})" for number, name in enumerate(names)]
+
+
 def shared_values(explanations: Sequence[Explanation]) -> list[Float[np.ndarray, "pairs"]]:
     """Each explanation's values of the pairs of words (or sentences) that all of them speak of, in one order."""
+    return [table.ravel() for table in shared_tables(explanations)]
+
+
+def shared_tables(explanations: Sequence[Explanation]) -> list[Float[np.ndarray, "left right"]]:
+    """The same as tables: a row for each word of the left text, a column for each of the right."""
+    rows, columns = _common(explanations)
+    return [
+        e.matrix[np.ix_(*([units[unit] for unit in each] for units, each in zip(sides, (rows, columns), strict=True)))]
+        for e in explanations
+        for sides in [(_units(e.left), _units(e.right))]
+    ]
+
+
+def _common(explanations: Sequence[Explanation]) -> tuple[list[int], list[int]]:
+    """The words of either text that all speak of, by their number in it."""
     lefts, rights = ([_units(getattr(e, name)) for e in explanations] for name in ("left", "right"))
     rows, columns = (sorted(set.intersection(*map(set, each))) for each in (lefts, rights))
-    return [
-        e.matrix[np.ix_([left[unit] for unit in rows], [right[unit] for unit in columns])].ravel()
-        for e, left, right in zip(explanations, lefts, rights, strict=True)
-    ]
+    return rows, columns
 
 
 def _units(side: Side) -> dict[int, int]:

@@ -7,7 +7,7 @@ Formats, by the ending of the file:
 - ``.safetensors``: `Contributions`, one or a list. Tensors ``N.tokens``, ``N.remainder``, ``N.embedding``, ``N.states`` for the
   N-th text; the metadata entry ``whyalike`` is JSON with ``format``, ``version`` (1), ``single`` and the records of each text.
 - ``.csv``, ``.parquet``: the table of a result, to be read by others.
-- ``.html``, ``.svg``, ``.png``: its picture.
+- ``.html``, ``.svg``, ``.png``, ``.pdf``: its picture. ``.tex``: the matrix of an `Explanation`, for a paper.
 """
 
 from __future__ import annotations
@@ -40,17 +40,28 @@ from whyalike.storage.writing import whole_file, write_bytes, write_text
 
 CONTRIBUTIONS = "whyalike contributions"
 READ_BACK = (".json", ".safetensors")
+DRAWN = (".svg", ".png", ".pdf")  # in a layout, light or dark
 ARRAYS = ("tokens", "remainder", "embedding", "states")
 
 
-def save(result: Result | Sequence[Contributions], path: str | os.PathLike[str], *, half: bool = False) -> Path:
+def save(
+    result: Result | Sequence[Contributions],
+    path: str | os.PathLike[str],
+    *,
+    half: bool = False,
+    layout: str = "full",
+    dark: bool | None = None,
+) -> Path:
     """Writes a result in the format of the file's ending. The file appears whole or not at all.
 
     Args:
         result: An explanation, a one-sided explanation, a comparison, a contrast, an evaluation, or contributions (one, or a
             list).
-        path: Ends in .json, .csv, .parquet, .html, .svg or .png; for contributions .safetensors, .csv or .parquet.
+        path: Ends in .json, .csv, .parquet, .html, .svg, .png, .pdf or (an explanation) .tex; for contributions
+            .safetensors, .csv or .parquet.
         half: Store contributions in float16, half the size. The relative error is kept as ``measured.storage_error``.
+        layout: Of .svg, .png and .pdf: ``"full"``, ``"slide"`` (16:9, large type) or ``"column"`` (3.35 inches, for a paper).
+        dark: Draw .svg, .png or .pdf on dark paper. None: .png and .pdf are light, and .svg follows the reader's preference.
 
     Returns:
         The path.
@@ -60,7 +71,11 @@ def save(result: Result | Sequence[Contributions], path: str | os.PathLike[str],
         CannotWrite: The system refused to write.
     """
     target = Path(path)
-    writers = _writers(result, half)
+    if (layout != "full" or dark is not None) and target.suffix not in DRAWN:
+        raise BadInput(
+            f"layout and dark are for {', '.join(DRAWN)}; {target.name} ends in {target.suffix!r}. Leave them out."
+        )
+    writers = _writers(result, half, layout, dark)
     if target.suffix not in writers:
         kind = type(result).__name__ if not isinstance(result, Sequence) else "list of Contributions"
         raise BadInput(f"{target.name} ends in {target.suffix!r}; {kind} can be saved as {', '.join(writers)}.")
@@ -129,7 +144,7 @@ def _check_version(stated: object, known: int, source: str) -> None:
         )
 
 
-def _writers(result: Any, half: bool) -> dict[str, Callable[[Path], None]]:
+def _writers(result: Any, half: bool, layout: str, dark: bool | None) -> dict[str, Callable[[Path], None]]:
     """How to write a result, by the ending of the file."""
     if isinstance(result, Contributions) or (isinstance(result, Sequence) and not isinstance(result, str)):
         parts = [result] if isinstance(result, Contributions) else list(result)
@@ -156,9 +171,9 @@ def _writers(result: Any, half: bool) -> dict[str, Callable[[Path], None]]:
         ".parquet": lambda path: write_table(result.to_columns(), path),
     }
     if isinstance(result, Explanation | Comparison | Contrast):
-        writers[".html"] = lambda path: _write_picture(result, path)
+        writers |= dict.fromkeys((".html", *DRAWN), lambda path: write_picture(result, path, path.suffix, layout, dark))
     if isinstance(result, Explanation):
-        writers |= dict.fromkeys((".svg", ".png"), lambda path: _write_picture(result, path))
+        writers[".tex"] = lambda path: write_picture(result, path, ".tex", layout, dark)
     return writers
 
 
@@ -167,15 +182,20 @@ def write_table(columns: Mapping[str, Sequence[Any]], path: Path) -> None:
     (_write_csv if path.suffix == ".csv" else _write_parquet)(columns, path)
 
 
-def _write_picture(result: Any, path: Path) -> None:
+def write_picture(result: Any, path: Path, kind: str, layout: str = "full", dark: bool | None = None) -> None:
+    """Draws a result as ``.html``, ``.svg``, ``.png``, ``.pdf`` or ``.tex``, whatever the path ends in."""
     from whyalike import render
 
-    draw: dict[str, Callable[[Any], str | bytes]] = {
-        ".html": render.to_html,
-        ".svg": render.to_svg,
-        ".png": render.to_png,
-    }
-    drawn = draw[path.suffix](result)
+    drawn: str | bytes
+    if kind in DRAWN:
+        draw: dict[str, Callable[..., str | bytes]] = {
+            ".svg": render.to_svg,
+            ".png": render.to_png,
+            ".pdf": render.to_pdf,
+        }
+        drawn = draw[kind](result, layout=layout, dark=dark if kind == ".svg" else bool(dark))
+    else:
+        drawn = render.to_html(result) if kind == ".html" else render.to_tex(result)
     write_bytes(path, drawn.encode() if isinstance(drawn, str) else drawn)
 
 

@@ -143,7 +143,7 @@ def find(e: Explanation) -> Finding:
         groups = [Group((shorten(left),), (shorten(right),), value) for left, right, value in pairs]
         return Finding(e.score, _level(e), tuple(groups[:MOST]), (), 1.0, 0.0, 0.0, 0.0, None, False)
     e = e.by("word") if e.left.unit == "token" else e
-    left, right = _Names.of(e.left), _Names.of(e.right)
+    left, right = Names.of(e.left), Names.of(e.right)
     cells = e.matrix[np.ix_(e.left.own, e.right.own)]
     special = float(e.matrix.sum() - cells.sum())
     cells = sum_rows(sum_rows(cells, left.numbers, len(left.labels)).T, right.numbers, len(right.labels)).T
@@ -191,7 +191,7 @@ def fits_range(side: Side) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Names:
+class Names:
     """The different words of a text, whatever their case: how each is written, how often, and where it first stands."""
 
     labels: tuple[str, ...]
@@ -200,8 +200,9 @@ class _Names:
     numbers: Int[np.ndarray, "own"]  # the word that each of the text's own units is
 
     @classmethod
-    def of(cls, side: Side) -> _Names:
-        written = [side.labels[index] for index in side.own]
+    def of(cls, side: Side) -> Names:
+        labels = side.labels
+        written = [labels[index] for index in side.own]
         known: dict[str, int] = {}
         numbers = np.array([known.setdefault(each.casefold(), len(known)) for each in written], dtype=np.int64)
         first = tuple(int(np.flatnonzero(numbers == number)[0]) for number in range(len(known)))
@@ -232,7 +233,7 @@ class _Names:
 
 
 def _groups(
-    cells: Float[np.ndarray, "left right"], left: _Names, right: _Names, least: float, partners: int
+    cells: Float[np.ndarray, "left right"], left: Names, right: Names, least: float, partners: int
 ) -> list[Group]:
     """The strongest groups of positive cells, each with at least ``least``, largest first."""
     left_over = cells.clip(min=0)

@@ -27,8 +27,8 @@ class Result(ABC):
         """A polars (or pandas) data frame of `to_columns`."""
         return make_frame(self.to_columns())
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
+    def save(self, path: str | os.PathLike[str], *, layout: str = "full", dark: bool | None = None) -> Path:
         """Writes the result in the format of the file's ending, see `whyalike.save`."""
         from whyalike.results.files import save
 
-        return save(self, path)
+        return save(self, path, layout=layout, dark=dark)
