@@ -22,7 +22,7 @@ from whyalike.methods.cache import ContributionCache
 from whyalike.methods.method import Method, Options, PairMethod
 from whyalike.methods.spec import MethodSpec, parse_method
 from whyalike.methods.tangents import GIBIBYTE
-from whyalike.results.comparison import Comparison, Entry
+from whyalike.results.comparison import Comparison, Entry, name_entries
 from whyalike.results.contrast import Contrast
 from whyalike.results.contributions import Contributions
 from whyalike.results.explanation import Explanation
@@ -284,9 +284,17 @@ def compare(
         for encoder in chosen
         for method, layer in product(methods or DEFAULT_METHODS[encoder.record.kind], layers)
     ]
+    if aligned and not any(request.options.aligned for request in requests):
+        raise BadInput("These methods match words by themselves, so there is nothing to align. Leave out aligned=True.")
     pair = NumberedPair(1, check_text(left, "The left text"), check_text(right, "The right text"))
+    views = ["aligned" if request.options.aligned else request.spec.view for request in requests]
+    names = name_entries(
+        [request.spec.method.record(request.encoder) for request in requests],
+        [request.encoder.record for request in requests],
+        views,
+    )
     entries = []
-    for name, request in zip(_names(requests), requests, strict=True):
+    for name, request in zip(names, requests, strict=True):
         start = time.perf_counter()
         e = next(request.explain([pair]))
         entries.append(Entry(name, e, time.perf_counter() - start))
@@ -372,22 +380,3 @@ def _request(
         loaded.prompt_text(prompt)  # refuses a name the model does not have
     options = Options(wanted, prompts, truncate, aligned or spec.aligned, budget, progress, total, cache)
     return _Request(loaded, spec, options, score_range_of(loaded))
-
-
-def _names(requests: Sequence[_Request]) -> list[str]:
-    """The method as it is called, and the parameters and the model as far as they differ."""
-    records = [request.spec.method.record(request.encoder) for request in requests]
-    models = {request.encoder.record.fingerprint: request.encoder.record.name for request in requests}
-    called = list(models.values())
-    names = []
-    for request, record in zip(requests, records, strict=True):
-        alike = [other.parameters for other in records if other.name == record.name]
-        differing = [
-            f"{key} {value}" for key, value in record.parameters.items() if any(o.get(key) != value for o in alike)
-        ]
-        model = request.encoder.record.name
-        if called.count(model) > 1:  # two models of one name
-            model = f"{model} {request.encoder.record.fingerprint[:6]}"
-        view = ["aligned"] if request.options.aligned else [request.spec.view] if request.spec.view else []
-        names.append(" · ".join([record.name, *differing, *view, *([model] if len(models) > 1 else [])]))
-    return [name if names.count(name) == 1 else f"{name} ({number + 1})" for number, name in enumerate(names)]

@@ -70,6 +70,7 @@ def _full(scene: Scene, sheet: Sheet) -> list[Block]:
         legend(explain_colours(scene), size, width, () if scene.matched else (RAISES, LOWERS)),
         middle,
         stack([bars, paragraph([Span(scene.closing, bold=True)], size, width)], 0.6 * size),
+        paragraph(scene.advice, 0.9 * size, width),
         stack([*said, paragraph(scene.caption, 0.85 * size, width, opacity=PALE)], 0.2 * size),
     ]
 

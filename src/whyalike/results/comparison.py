@@ -14,6 +14,7 @@ from whyalike.errors import BadInput
 from whyalike.results.difference import Difference, say_differences, shares_of
 from whyalike.results.explanation import Explanation
 from whyalike.results.finding import Piece
+from whyalike.results.records import MethodRecord, ModelRecord
 from whyalike.results.result import Result
 from whyalike.results.sides import Side
 from whyalike.results.words import printable
@@ -154,6 +155,25 @@ class Comparison(Result):
     def _table(self, value: Callable[[int, int], float]) -> Table:
         numbers = range(len(self.entries))
         return np.array([[value(i, j) for j in numbers] for i in numbers], dtype=np.float64)
+
+
+def name_entries(
+    methods: Sequence[MethodRecord], models: Sequence[ModelRecord], views: Sequence[str | None]
+) -> list[str]:
+    """What to call explanations: the method, and the parameters, the view and the model as far as they differ."""
+    called = list({model.fingerprint: model.name for model in models}.values())
+    names = []
+    for method, model, view in zip(methods, models, views, strict=True):
+        alike = [other.parameters for other in methods if other.name == method.name]
+        differing = [
+            f"{key} {value}" for key, value in method.parameters.items() if any(o.get(key) != value for o in alike)
+        ]
+        # Two models of one name are told apart by their fingerprints.
+        name = f"{model.name} {model.fingerprint[:6]}" if called.count(model.name) > 1 else model.name
+        names.append(
+            " · ".join([method.name, *differing, *([view] if view else []), *([name] if len(called) > 1 else [])])
+        )
+    return [name if names.count(name) == 1 else f"{name} ({number + 1})" for number, name in enumerate(names)]
 
 
 def shared_values(explanations: Sequence[Explanation]) -> list[Float[np.ndarray, "pairs"]]:

@@ -57,8 +57,8 @@ def save(
     Args:
         result: An explanation, a one-sided explanation, a comparison, a contrast, an evaluation, or contributions (one, or a
             list).
-        path: Ends in .json, .csv, .parquet, .html, .svg, .png, .pdf or (an explanation) .tex; for contributions .safetensors,
-            .csv or .parquet.
+        path: Ends in .json, .csv, .parquet, .html, .svg, .png, .pdf or (an explanation) .tex; for contributions
+            .safetensors, .csv or .parquet.
         half: Store contributions in float16, half the size. The relative error is kept as ``measured.storage_error``.
         layout: Of .svg, .png and .pdf: ``"full"``, ``"slide"`` (16:9, large type) or ``"column"`` (3.35 inches, for a paper).
         dark: Draw .svg, .png or .pdf on dark paper. None: .png and .pdf are light, and .svg follows the reader's preference.
