@@ -64,8 +64,8 @@ def command(
     quiet_models()
     with loading("Loading"):
         from whyalike.api import compare
-        from whyalike.methods import DEFAULT_METHODS
         from whyalike.encoders.load import load_encoder
+        from whyalike.methods import DEFAULT_METHODS
 
         methods = options.parse_methods(method or list(DEFAULT_METHODS["dense"]), settings, corpus, vectors)
         encoders = [load_encoder(name, pooling=pooling) for name in model or (None,)]
