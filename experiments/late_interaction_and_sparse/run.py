@@ -21,7 +21,7 @@ def main() -> None:
     parser.add_argument("kind", choices=["late", "sparse"])
     parser.add_argument("--out", type=Path, help="folder for the trained model")
     parser.add_argument("--model", type=Path, help="folder of the trained model")
-    parser.add_argument("--steps", type=int, default=150, help="of training, 16 pairs each")
+    parser.add_argument("--steps", type=int, default=120, help="of training, 16 pairs each")
     parser.add_argument("--pairs", type=int, default=100)
     given = parser.parse_args()
     if (given.out if given.what == "train" else given.model) is None:
