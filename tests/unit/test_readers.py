@@ -10,8 +10,9 @@ import io
 import json
 import os
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import pyarrow
@@ -34,11 +35,12 @@ from whyalike.errors import BadInput, DamagedFile, UnknownModel, UnknownVersion
 from whyalike.evaluate.rating import ANSWERS, ITEMS, KEY, RatingStudy, prepare
 from whyalike.evaluate.run import ROWS, _check_entry, cases_of, evaluate
 from whyalike.language.conllu import read_conllu
-from whyalike.results.files import explanation_from_dict
+from whyalike.results.files import explanation_from_dict, result_from_dict
 from whyalike.results.sides import Side
 from whyalike.storage.run_folder import REQUEST, JsonLog
 from whyalike.train.trainer import RECORD, Trained, load_record
 
+OTHER_RESULTS = ("one_sided", "comparison", "contrast")
 MORE = int(os.environ.get("WHYALIKE_FUZZ", "1"))
 OURS = (DamagedFile, BadInput, UnknownVersion)
 
@@ -71,7 +73,10 @@ def use_explanation(e: whyalike.Explanation) -> None:
     written = json.dumps(e.to_dict(), allow_nan=False, ensure_ascii=False).encode()
     assert explanation_from_dict(json.loads(written)).to_dict() == e.to_dict()
     for each in [e, e.swapped(), *((e.by_word(), e.by_sentence()) if e.left.unit == e.right.unit == "token" else ())]:
-        each.top_pairs(5), each.top_pairs(), each.adds_up, each.residual, each.to_dict()
+        each.top_pairs(5), each.top_pairs(), each.adds_up, each.residual, each.to_dict(), each.to_columns(), repr(each)
+        each.spans("left"), each.spans("right")
+        if each.left.unit in ("token", "word") and each.right.unit in ("token", "word"):
+            each.phrase_pairs(), each.by_phrase().to_dict()
         render.to_html(each), render.to_svg(each), render.to_terminal(each)
         if each.method.adds_up:
             each.one_sided().top()
@@ -88,6 +93,47 @@ def use_evaluation(path: Path) -> None:
     found = whyalike.load(path)
     repr(found), found.to_columns(), found.significance()
     json.dumps(found.to_dict(), allow_nan=False, ensure_ascii=False).encode()
+
+
+def use_result(path: Path) -> None:
+    """The other results: one-sided, compared, contrasted."""
+    found = whyalike.load(path)
+    written = json.dumps(found.to_dict(), allow_nan=False, ensure_ascii=False).encode()
+    assert result_from_dict(json.loads(written)).to_dict() == found.to_dict()
+    found.to_columns(), repr(found)
+    if isinstance(found, whyalike.OneSided):
+        found.top(), found.spans(), found.residual
+        return
+    render.to_html(found), render.to_terminal(found)
+    if isinstance(found, whyalike.Contrast):
+        found.top(), found.swapped().difference, found.residual, found.adds_up
+    else:
+        found.spearman, found.overlap(), found.pairs
+
+
+def use_contributions(path: Path) -> None:
+    found = whyalike.load(path)
+    parts = found if isinstance(found, list) else [found]
+    for part in parts:
+        json.dumps(part.to_dict(), allow_nan=False), part.to_columns(), part.nbytes, repr(part)
+    if len(parts) > 1:
+        use_explanation(whyalike.explain_parts(parts[0], parts[1]))
+
+
+@cache
+def other_result(kind: str) -> dict[str, Any]:
+    encoder = tiny_encoder()
+    if kind == "one_sided":
+        return explanation().one_sided().to_dict()
+    if kind == "contrast":
+        return whyalike.contrast(LEFT, RIGHT, "A dog runs.", encoder=encoder).to_dict()
+    return whyalike.compare(LEFT, RIGHT, methods=["bilrp", "bti"], encoders=[encoder]).to_dict()
+
+
+def _contributions() -> bytes:
+    with TemporaryDirectory() as folder:
+        parts = whyalike.contributions([LEFT, RIGHT], encoder=tiny_encoder())
+        return whyalike.save(parts, Path(folder) / "parts.safetensors").read_bytes()
 
 
 def use_table(path: Path) -> None:
@@ -209,6 +255,11 @@ FILES = [
         lambda path: use_explanation(whyalike.load(path)),
     ),
     Reader("evaluation.json", evaluation, use_evaluation),
+    *(
+        Reader(f"{kind}.json", partial(lambda kind: json.dumps(other_result(kind)).encode(), kind), use_result)
+        for kind in OTHER_RESULTS
+    ),
+    Reader("parts.safetensors", _contributions, use_contributions),
 ]
 
 # Damage to bytes. Long pieces have names, to be shown by.
@@ -290,6 +341,21 @@ def changed(value: Any, path: tuple[Any, ...], new: Any) -> Any:
     else:
         copy[path[0]] = changed(value[path[0]], path[1:], new)
     return copy
+
+
+@pytest.mark.parametrize("kind", OTHER_RESULTS)
+def test_a_result_with_a_wrong_value_is_refused_or_works(kind: str, tmp_path: Path) -> None:
+    whole, path = json.loads(json.dumps(other_result(kind))), tmp_path / "result.json"
+    where = st.sampled_from(places(whole))
+    shallow = st.sampled_from([each for each in places(whole) if len(each) < 6 and not isinstance(each[-1:], int)])
+
+    @many(150)
+    @given(where | shallow, st.sampled_from([GONE, *NASTY]))
+    def run(place: tuple[Any, ...], new: Any) -> None:
+        path.write_text(json.dumps(changed(whole, place, new)))
+        check(use_result, path)
+
+    run()
 
 
 @pytest.mark.parametrize("method", ["bilrp", "bti", "integrated_jacobians", "token_outputs"])
