@@ -167,7 +167,7 @@ def _html_difference(difference: Difference) -> str:
     swatches = zip(("p12", "n12"), names, strict=True)
     legend = "".join(f'<span class="{shade}">more for {name}</span>' for shade, name in swatches)
     matrix = _html_matrix(grid_of(difference), limit)
-    return f'<h3>{escape(title_of(difference))}</h3><div class="legend">{legend}</div>{table}{matrix}'
+    return f'<h2>{escape(title_of(difference))}</h2><div class="legend">{legend}</div>{table}{matrix}'
 
 
 def _html_matrix(whole: Grid, limit: float) -> str:
@@ -184,7 +184,7 @@ def _html_matrix(whole: Grid, limit: float) -> str:
         counts = f"{len(grid.rows)} of {len(whole.rows)} and {len(grid.columns)} of {len(whole.columns)}"
         said = f'<p class="caption">The words that differ most, in the order of the texts: {counts}.</p>'
     return (
-        f'<div class="scroll"><table><thead><tr><td></td>{head}</tr></thead><tbody>{rows}</tbody></table></div>{said}'
+        f'<div class="scroll" tabindex="0" role="group" aria-label="Differences"><table><thead><tr><td></td>{head}</tr></thead><tbody>{rows}</tbody></table></div>{said}'
     )
 
 

@@ -82,7 +82,7 @@ POLICY = "default-src 'none';style-src 'unsafe-inline';script-src 'unsafe-inline
 
 
 class Saved(NamedTuple):
-    """The files that were written, and those that were not, for want of an extra."""
+    """The files that were written, and those that were not, since an extra is missing."""
 
     written: list[Path]
     left_out: dict[str, MissingExtra]

@@ -54,7 +54,7 @@ class Side:
 
     @property
     def in_single_characters(self) -> bool:
-        """Whether words are single characters for want of a segmenter."""
+        """Whether words are single characters, since no segmenter is installed."""
         return self.unit in ("word", "phrase") and self.segmenter == SINGLE_CHARACTERS
 
     @property
