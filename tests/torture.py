@@ -109,6 +109,7 @@ def runs(given: dict[str, str]) -> Iterator[Run]:
     languages = ("--translated", given["translated"], "--tagger", "english", "--tagger", "german")
     yield Run("analyze languages", ("analyze", "languages", *pairs, *languages, *model, "--out", "{}"))
     yield Run("report", ("report", *pairs, *model, "--out", "{}"))
+    yield Run("explain", ("explain", *pairs, *model, "--out", "{}/table.parquet"))
     steps = ("--set", "batch_size=8", "--set", "max_steps=60", "--set", "checkpoint_every=7")
     for kind in ("tuned", "exact", "dot"):
         words = ("train", "similarity", "{}", *pairs, *model, "--as", kind, "--dev", given["dev"], *steps)
@@ -160,6 +161,8 @@ def kill(child: int) -> None:
 
 def command(words: tuple[str, ...], folder: Path) -> Callable[[], None]:
     def work() -> None:
+        if any(word.startswith("{}/") for word in words):
+            folder.mkdir(exist_ok=True)
         sys.argv = ["whyalike", *(word.replace("{}", str(folder)) for word in words)]
         main()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from typer.testing import CliRunner
 import whyalike
 from whyalike.cli import app, explain_file
 from whyalike.cli.wording import in_command_line_words
-from whyalike.errors import BadInput
+from whyalike.errors import BadInput, FolderInUse
+from whyalike.storage.run_folder import LOCK, REQUEST, locked
 
 ROWS = [
     {"q": "A man plays guitar.", "a": "Someone makes music."},
@@ -91,6 +93,35 @@ def test_an_interrupted_run_is_resumed(data: str, tmp_path: Path, monkeypatch: p
     run(*arguments, "--out", str(out))
     assert explained == [2, 2, 2]  # the first two pairs were not explained again
     assert polars.read_csv(out)["row"].to_list() == polars.read_csv(tmp_path / "whole.csv")["row"].to_list()
+
+
+def test_another_process_stays_out_until_the_table_is_there(
+    data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, found = tmp_path / "out.csv", []
+    work = out.with_name(out.name + explain_file.WORK)
+    removed = []
+    original = explain_file.write_table
+
+    def other() -> None:
+        with pytest.raises(FolderInUse), locked(work):
+            pass
+        found.append("kept out")
+
+    def write(columns: Any, path: Path) -> None:
+        thread = threading.Thread(target=other)
+        thread.start(), thread.join()
+        original(columns, path)
+
+    unlink = Path.unlink
+    monkeypatch.setattr(explain_file, "write_table", write)
+    monkeypatch.setattr(Path, "unlink", lambda path, **options: (removed.append(path.name), unlink(path, **options)))
+    assert run("--data", data, "--out", str(out), *NAMES).exit_code == 0
+    assert found == ["kept out"]
+    assert not work.exists()
+    # A process killed in between leaves a folder that the same command takes up: the request goes last.
+    kept = [name for name in removed if name in ("pairs.jsonl", REQUEST, LOCK)]
+    assert kept == ["pairs.jsonl", REQUEST, LOCK]
 
 
 @pytest.mark.parametrize(

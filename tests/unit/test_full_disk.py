@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -135,6 +136,18 @@ def test_full_standard_output_is_one_line(tmp_path: Path) -> None:
         )
 
 
+def test_closed_standard_output_is_no_error(tmp_path: Path) -> None:
+    model = tiny_folder(str(tmp_path / "tiny"), "bert")
+    html = tmp_path / "e.html"
+    words = [sys.executable, "-c", "from whyalike.cli import main; main()", "explain", LEFT, RIGHT, "--model", model]
+    for more in ("", "--json", f"--html {html}"):
+        closed = f"{shlex.join(words)} {more} >&-"
+        done = subprocess.run(["sh", "-c", closed], stderr=subprocess.PIPE, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert "Traceback" not in done.stderr
+    assert html.read_text().endswith("</html>\n")
+
+
 def test_a_device_is_written_to_and_a_link_is_followed(tmp_path: Path) -> None:
     write_text(Path(os.devnull), "nothing")
     assert not Path(os.devnull).is_file()
@@ -145,7 +158,11 @@ def test_a_device_is_written_to_and_a_link_is_followed(tmp_path: Path) -> None:
 
 
 def test_other_refusals_are_told_too(tmp_path: Path) -> None:
-    for path, why in ((tmp_path / "none" / "file", "No such file or directory"), (tmp_path, "Is a directory")):
+    for path, why in (
+        (tmp_path / "none" / "file", "No such file or directory"),
+        (tmp_path, "Is a directory"),
+        (Path("/"), "Is a directory"),
+    ):
         with pytest.raises(CannotWrite, match=f"{path}.* cannot be written: {why}"):
             write_text(path, "text")
     with pytest.raises(CannotWrite, match="No such file or directory"):

@@ -58,6 +58,9 @@ def _options(
 
 def main() -> None:
     """Runs a command. Errors we foresee are one line and exit code 1; a traceback is a bug."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed: what is printed is not wanted
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  (until the process ends)
     try:
         try:
             app()

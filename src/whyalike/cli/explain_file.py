@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,12 @@ from whyalike.methods.spec import MethodSpec, parse_method
 from whyalike.results.explanation import Explanation
 from whyalike.results.files import write_table
 from whyalike.results.skipped import Skipped
-from whyalike.storage.run_folder import RunFolder, compute_rows, digest
+from whyalike.storage.run_folder import REQUEST, RunFolder, compute_rows, digest
 from whyalike.storage.writing import write_text
 
 Row = dict[str, Any]
 ENDINGS = (".parquet", ".csv", ".jsonl")
+ROWS = "pairs.jsonl"
 WORK = ".work"  # added to the name of the file: the folder in which a run that is not finished is kept
 
 
@@ -77,13 +78,23 @@ def explain_file(
             bar.update(len(some))
             return rows
 
-        entries = compute_rows(work / "pairs.jsonl", pairs, compute)
+        entries = compute_rows(work / ROWS, pairs, compute)
         bar.update(len(pairs) - bar.n)
+        bar.close()
+        _write_all(entries, out, len(pairs))
+        for name in (ROWS, REQUEST):  # in this order, so that a run killed in between is taken up again
+            (work / name).unlink()
+    with suppress(OSError):  # another process has begun there
+        work.rmdir()
+
+
+def _write_all(entries: Sequence[Row], out: Path, count: int) -> None:
+    """The table, and the rows that are not in it; says what was written."""
     rejected = [entry["rejected"] for entry in entries if "rejected" in entry]
     rows = [row for entry in entries for row in entry.get("rows", ())]
     _write(rows, out)
     say = Console(stderr=True, highlight=False)
-    say.print(f"Wrote {out}: {len(rows):,} word pairs of {len(pairs) - len(rejected):,} pairs of texts.", markup=False)
+    say.print(f"Wrote {out}: {len(rows):,} word pairs of {count - len(rejected):,} pairs of texts.", markup=False)
     rejects = out.with_name(out.name + ".rejects.jsonl")
     if rejected:
         write_text(rejects, "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in rejected))
@@ -92,7 +103,6 @@ def explain_file(
         say.print(f"  row {rejected[0]['row']}: {rejected[0]['reason']}", markup=False)
     else:
         rejects.unlink(missing_ok=True)
-    shutil.rmtree(work)
 
 
 def _entry(number: int, found: Explanation | Skipped, spread: bool) -> Row:

@@ -54,7 +54,9 @@ def whole_file(path: Path) -> Iterator[Path]:
     A device or a pipe (`/dev/stdout`) is written to directly: it cannot be replaced.
     """
     with writing(path):
-        if path.exists() and not path.is_file() and not path.is_dir():
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if path.exists() and not path.is_file():
             yield path
             return
         target = Path(os.path.realpath(path))
