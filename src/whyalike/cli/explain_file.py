@@ -98,7 +98,7 @@ def _write_all(entries: Sequence[Row], out: Path, count: int) -> None:
     rejects = out.with_name(out.name + ".rejects.jsonl")
     if rejected:
         write_text(rejects, "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in rejected))
-        counts = f"{len(rejected):,} of {len(pairs):,} rows could not be explained"
+        counts = f"{len(rejected):,} of {count:,} rows could not be explained"
         say.print(f"{counts}: see {rejects}. The first:", markup=False)
         say.print(f"  row {rejected[0]['row']}: {rejected[0]['reason']}", markup=False)
     else:

@@ -183,7 +183,9 @@ def _html_matrix(whole: Grid, limit: float) -> str:
     if grid is not whole:
         counts = f"{len(grid.rows)} of {len(whole.rows)} and {len(grid.columns)} of {len(whole.columns)}"
         said = f'<p class="caption">The words that differ most, in the order of the texts: {counts}.</p>'
-    return f'<div class="scroll" tabindex="0" role="group" aria-label="Differences"><table><thead><tr><td></td>{head}</tr></thead><tbody>{rows}</tbody></table></div>{said}'
+    region = 'class="scroll" tabindex="0" role="group" aria-label="Differences"'
+    table = f"<table><thead><tr><td></td>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return f"<div {region}>{table}</div>{said}"
 
 
 def _html_cells(values: Sequence[float], limit: float) -> str:
